@@ -74,7 +74,7 @@ class Packet:
             0 if nothing keeps it back.
         checks: by which of `PartitionCheck` its partition is checked; of one that is.
         key_row: index K of the row with the last byte of its P_Key; 0 if that is not looked for.
-        key_at: the cycle in which its P_Key has been looked for, once known; -1 before.
+        key_at: the cycle in which its P_Key is looked for, in the last of the tables, once known; -1 before.
         constraint: its partition's rejection, RCV_CONSTRAINT or XMIT_CONSTRAINT; GOOD if there is none so far.
         join_at: cycle e in which it joins its queue, once known; -1 before.
         visible_from: the cycle from which on it is a visible head, once known.

@@ -18,7 +18,7 @@ from .link.congestion_log import CongestionLog
 from .link.congestion_settings import CongestionSettings
 from .link.life_time import LifeTime
 from .link.packet_check import header_rejection
-from .link.partition import JOIN_AFTER_KEY, Partition, check_partition, p_key_rejection
+from .link.partition import JOIN_AFTER_KEY, Partition, Turns, check_partition, p_key_rejection
 from .link.port import LinkPort
 from .link.port_status import PortStatus
 from .management.congestion_windows import CongestionWindows
@@ -56,7 +56,8 @@ class Switch(Node):
         settings, log = CongestionSettings(ports, parameters.buffer_blocks), CongestionLog(kernel, epoch)
         matcher = Matcher(kernel, ports + 1, vls, epoch)
         self.ports = []
-        self._partitions = [Partition() for _ in range(ports + 1)]  # port 0's, the last, checks nothing
+        turns = Turns()
+        self._partitions = [Partition(turns) for _ in range(ports + 1)]  # port 0's, the last, checks nothing
         for index in range(ports):
             buffer = Buffer([parameters.buffer_blocks] * vls + [parameters.vl15_blocks])
             if parameters.queueing == "fifo":

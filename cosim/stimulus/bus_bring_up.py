@@ -5,18 +5,19 @@ What `--bring-up bus` and tests use in place of the Subnet Manager: docs/pipelin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import TypeAlias
 
 from cosim.topology.topology import Port, Topology
-from wire.codes import SERVICE_LEVELS, LinkWidth, PortState, mtu_code, operational_vls
+from wire.codes import SERVICE_LEVELS, VL15, LinkWidth, PortState, mtu_code, operational_vls
 from wire.forwarding_tables import MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
-from wire.port_tables import VL_ARBITRATION_ENTRY
+from wire.port_tables import P_KEY_TABLE, VL_ARBITRATION_ENTRY
 from wire.registers import (
+    CONGESTION_PAGE,
     LFT_PAGE,
+    P_KEYS,
     PORT_RESET_VALUES,
     SL_TO_VL_PAGE,
     VL_ARBITRATION_HIGH,
@@ -34,6 +35,7 @@ from wire.registers import (
     port_address,
     sl_to_vl_address,
     vl_arbitration_address,
+    vl_xmit_wait_address,
 )
 from wire.stimulus import Control, Operation
 from wire.vl_arbitration import VlArbitration
@@ -64,6 +66,9 @@ BUS_READ_CYCLES = 4
 
 WRITE_SHOWS = 2
 """Cycles until a register write is visible (section 10)."""
+
+_P_KEY_TURN = 10
+"""Cycles from turn to turn of what is written into a switch's P_Key tables (section 3.6)."""
 
 _FCP_ROWS = 2
 _VL15_PACKET_ROWS = 96
@@ -137,9 +142,9 @@ def bus_bring_up(
     # The first flow control packets cross at 4X: a width that changes under them would cut them short.
     first = max((topology.flight(port) + _PIPELINE + _FCP_ROWS * topology.vls(port) for port in ports), default=0)
     writes = (*_nodes(topology), *_ports(topology))
-    controls = [write(cycle, node, address, value) for cycle, (node, address, value) in enumerate(writes, first)]
+    controls = _one_a_cycle(writes, first)
     exchange = max((initial_exchange(topology, port) for port in ports), default=0)
-    start = max(first + len(controls), exchange) + WRITE_SHOWS
+    start = max(controls[-1].cycle + 1 if controls else first, exchange) + WRITE_SHOWS
     # Sections 5 and 6.2: in Initialize a port sends Op 1 packets on entering and each period after that. None may
     # be in flight when an end is armed.
     window = 2 * exchange + len(ports)
@@ -155,14 +160,28 @@ def bus_bring_up(
 
 
 def node_writes(topology: Topology, node: str, cycle: int) -> list[Control]:
-    """What `bus_bring_up` writes to one node, which has been reset, one a cycle from `cycle` on.
+    """What `bus_bring_up` writes to one node, which has been reset, from `cycle` on.
 
     Widths first: at 1X they have to be right before a packet comes. Forwarding tables last: nothing goes astray.
     """
     index = topology.index[node]
-    writes = [(address, value) for at, address, value in (*_ports(topology), *_nodes(topology)) if at == index]
-    writes.sort(key=lambda one: LFT_PAGE <= place_of_address(one[0])[0] < SL_TO_VL_PAGE)
-    return [write(now, index, address, value) for now, (address, value) in enumerate(writes, cycle)]
+    writes = [one for one in (*_ports(topology), *_nodes(topology)) if one[0] == index]
+    writes.sort(key=lambda one: LFT_PAGE <= place_of_address(one[1])[0] < SL_TO_VL_PAGE)
+    return _one_a_cycle(writes, cycle)
+
+
+def _one_a_cycle(writes: Iterable[tuple[int, int, int]], cycle: int) -> list[Control]:
+    """Writes of (node, address, value), one a cycle from `cycle` on; a P_Key when its turn would be at once."""
+    controls: list[Control] = []
+    turns: dict[int, int] = {}
+    for node, address, value in writes:
+        page, offset = place_of_address(address)
+        if page < CONGESTION_PAGE and P_KEYS <= offset < P_KEYS + P_KEY_TABLE.count:
+            cycle = max(cycle, turns.get(node, cycle))
+            turns[node] = cycle + _P_KEY_TURN
+        controls.append(write(cycle, node, address, value))
+        cycle += 1
+    return controls
 
 
 def settings_writes(topology: Topology, settings: Settings, cycle: int) -> list[Control]:
@@ -188,11 +207,24 @@ def group_writes(topology: Topology, cycle: int) -> list[Control]:
 
 def read_counters(topology: Topology, cycle: int, *, details: bool = False) -> list[Control]:
     """Reads of every counter of every linked port, one a cycle from `cycle` on, and of those that split others up."""
-    places = product(topology.linked_ports(), (*Counter, *Detail) if details else Counter)
+    addresses = (
+        (topology.index[port.node], address)
+        for port in topology.linked_ports()
+        for address in _counters(port.number, topology.fabric.nodes[port.node].vls, details=details)
+    )
     return [
-        Control(now, Operation.BUS_READ, topology.index[port.node], (port_address(port.number, counter), 0, 0, 0))
-        for now, (port, counter) in enumerate(places, cycle)
+        Control(now, Operation.BUS_READ, node, (address, 0, 0, 0))
+        for now, (node, address) in enumerate(addresses, cycle)
     ]
+
+
+def _counters(port: int, vls: int, *, details: bool) -> Iterator[int]:
+    """The addresses of a port's counters."""
+    yield from (port_address(port, counter) for counter in Counter)
+    if details:
+        yield from (port_address(port, detail) for detail in Detail)
+        yield port_address(port, PortRegister.FLOW_CTL_UPDATE_ERRORS)
+        yield from (vl_xmit_wait_address(port, vl) for vl in (*range(vls), VL15))
 
 
 def multicast_entries(topology: Topology, switch: str) -> Iterator[tuple[int, int, int]]:

@@ -25,6 +25,7 @@ from wire import registers
 from wire.codes import SERVICE_LEVELS, VL15, PortState, mtu_code, operational_vls
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import SwitchParameters, reset_cycles
+from wire.pma import PMA_VL_XMIT_WAIT
 from wire.registers import PortRegister
 from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 from wire.symbols import Control as Symbol
@@ -180,6 +181,10 @@ _SLIP_GAP = (1_000, 15_000)
 _SLIP_CYCLES = (100, 4_000)
 _COUNTER_GAP = (1_000, 20_000)
 _NEAR_THE_END = 8
+_BY_VL_GAP = (200, 5_000)
+_BY_VL_READ_SHARE = 0.7
+_OF_ALL_VLS_SHARE = 0.3
+_VL_XMIT_WAIT_MAX: Final[int] = PMA_VL_XMIT_WAIT[0].max
 _SWEEP_CYCLES = 4_096
 _STALL_GAP = (200, 10_000)
 _STALL_CYCLES = (20, 2_000)
@@ -207,6 +212,7 @@ def random_controls(
     count = injected if injected is not None else Counter()
     streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
     streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end))
+    streams.append(_random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
     streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end))
     streams.append(random_congestion(topology, seed, start, end))
     streams.append(random_wrong_keys(topology, seed, start, end))
@@ -351,6 +357,30 @@ def _random_counter_writes(
         count["counter_write"] += 1
         value = random.choice((0, last - random.randrange(_NEAR_THE_END)))
         yield write_port(topology, cycle, port, counter, value)
+
+
+def _random_by_vl(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str] | None
+) -> Iterator[Control]:
+    """Reads of counters by VL, and where they are counted writes too."""
+    ports = topology.linked_ports()
+    for cycle in random_times(random, _BY_VL_GAP, start, end):
+        port = random.choice(ports)
+        node = topology.index[port.node]
+        address = registers.port_address(port.number, PortRegister.FLOW_CTL_UPDATE_ERRORS)
+        of_all_vls = random.random() < _OF_ALL_VLS_SHARE
+        if not of_all_vls:
+            vl = random.choice((*range(topology.fabric.nodes[port.node].vls), VL15, random.randrange(VL15)))
+            address = registers.vl_xmit_wait_address(port.number, vl)
+        if count is None or random.random() < _BY_VL_READ_SHARE:
+            yield Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0))
+            continue
+        count["counter_write"] += 1
+        value = random.choice((0, _VL_XMIT_WAIT_MAX - random.randrange(_NEAR_THE_END)))
+        if of_all_vls:
+            value, chosen = (random.getrandbits(registers.DATA_BITS) for _ in range(2))
+            yield write_port(topology, cycle, port, PortRegister.EXTENDED_LOW, chosen)
+        yield write(cycle, node, address, value)
 
 
 def _sweeps(topology: Topology, start: int, end: int) -> Iterator[Control]:

@@ -235,8 +235,10 @@ class Matcher:
     def _show(self, output: Output, now: int) -> None:
         """Show the heads that came."""
         later: list[Packet] = []
+        seen_from = output.seen_from
         for packet in output.coming:
             if packet.visible_from <= now:
+                seen_from[packet.slot] = min(seen_from[packet.slot], packet.visible_from)
                 source = self.inputs[packet.input]
                 source.show(packet)
                 self.heads[packet.output][packet.slot] |= source.bit
@@ -336,7 +338,7 @@ class Matcher:
             if (packet.output - first) % self.size < (rival.output - first) % self.size:
                 best[packet.input], packet = packet, rival
             output = self.outputs[packet.output]
-            output.offer_refused()
+            output.offer_refused(packet.slot)
             refused |= output.bit
         if refused:
             now = self.kernel.now
@@ -361,6 +363,8 @@ class Matcher:
         self.available ^= output.bit
         self._unready &= ~output.bit
         output.grant(packet, reader)
+        heads = self.heads[packet.output]
         if not source.granted(packet):
-            self.heads[packet.output][packet.slot] ^= source.bit
+            heads[packet.slot] ^= source.bit
+        output.seen_from[packet.slot] = 0 if heads[packet.slot] else NEVER
         self._advance(packet)

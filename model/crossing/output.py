@@ -61,6 +61,8 @@ class Output(ABC):
         arbitration: its choice among data slots before that; None if it is no port's, or there is one data VL.
         backlog: what waits for it, if it is a port's of a switch.
         coming: heads that will be visible, or came while the output was busy.
+        seen_from: of each slot, a cycle from which on there has been a visible head, as far as heads are shown: the
+            first, unless that is before the slot's last grant; NEVER if there is none.
     """
 
     def __init__(self, index: int, vls: int, gate: Gate, flags: FlowFlags) -> None:
@@ -77,6 +79,7 @@ class Output(ABC):
         self.arbitration: VlArbitration | None = None
         self.backlog: Backlog | None = None
         self.coming: list[Packet] = []
+        self.seen_from = [NEVER] * (vls + 1)
 
     @abstractmethod
     def grant(self, packet: Packet, reader: int) -> None:
@@ -107,8 +110,8 @@ class Output(ABC):
         """No packet was offered in the current cycle."""
 
     @abstractmethod
-    def offer_refused(self) -> None:
-        """The input does not accept the packet that was offered in the current cycle."""
+    def offer_refused(self, slot: int) -> None:
+        """The input does not accept the packet of a slot that was offered in the current cycle."""
 
 
 class LocalOutput(Output):
@@ -126,5 +129,5 @@ class LocalOutput(Output):
     def rest(self) -> None:
         """Waiting is not counted here."""
 
-    def offer_refused(self) -> None:
+    def offer_refused(self, slot: int) -> None:
         """Waiting is not counted here."""

@@ -50,7 +50,7 @@ class PortOwner(ABC):
 
     @abstractmethod
     def p_key_rejection(self, packet: Packet) -> Verdict:
-        """What becomes of a packet by its P_Key, which has been looked for up to the current cycle (section 3.6)."""
+        """What becomes of a packet by its P_Key, which is looked for up to the current cycle (section 3.6)."""
 
     @abstractmethod
     def rejected_by_partition(self, packet: Packet, verdict: Verdict) -> None:
@@ -137,7 +137,7 @@ class Acceptance:
         buffer.free[packet.slot_in] -= packet.need
 
     def look_for_key(self, packet: Packet) -> None:
-        """The P_Key of a packet has been looked for in all of the tables (section 3.6)."""
+        """The P_Key of a packet is looked for, in the last of the tables in the current cycle (section 3.6)."""
         packet.constraint = self._owner.p_key_rejection(packet)
 
     def join(self, packet: Packet) -> None:

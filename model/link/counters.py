@@ -1,4 +1,4 @@
-"""Port counters (docs/pipeline.md, sections 8.3 and 10; docs/management.md, section 6)."""
+"""Port counters (docs/pipeline.md, section 10; docs/management.md, section 6)."""
 
 from typing import Final
 
@@ -15,8 +15,9 @@ from wire.registers import (
 )
 
 from ..kernel import Kernel
+from .xmit_wait import Ticks, XmitWait
 
-__all__ = ["Counted", "Counters", "XmitWait"]
+__all__ = ["Counted", "Counters"]
 
 Counted = Counter | Detail | PacketCounter
 """The register of a counter."""
@@ -26,6 +27,8 @@ _WIDTHS: Final[dict[Counted, int]] = {
     **dict.fromkeys(Detail, DETAIL_BITS),
     **dict.fromkeys(PacketCounter, DATA_BITS),
 }
+_UPDATE_ERRORS: Final = 3
+"""The most that is counted for a VL in FLOW_CTL_UPDATE_ERRORS."""
 _LATE_LIMIT = 64
 _WHOLE_MAX = (1 << 2 * DATA_BITS) - 1
 _SENT: Final = (
@@ -45,66 +48,23 @@ _Packet = tuple[int, int, int]
 """One that is not counted yet: the cycle in which it is, its end row, its DLID."""
 
 
-class XmitWait:
-    """PortXmitWait: ticks in each cycle of which the output waited, by interval arithmetic.
-
-    Attributes:
-        since: cycle from which on the output waits, None if it does not.
-        tick: length of a tick in cycles.
-    """
-
-    __slots__ = ("_base", "_value", "since", "tick")
-
-    def __init__(self, tick: int, epoch: int = 0) -> None:
-        self.tick = tick
-        self.since: int | None = None
-        self._base = epoch  # a tick begins in this cycle
-        self._value = 0  # without the ticks since `since`
-
-    def _ticks(self, cycle: int) -> int:
-        """Ticks that ended before a cycle and were waited through since `since`."""
-        if self.since is None:
-            return 0
-        first = -((self._base - self.since) // self.tick)
-        return max(0, (cycle - self._base) // self.tick - first)
-
-    def begin(self, cycle: int) -> None:
-        """The output waits from this cycle on."""
-        if self.since is None:
-            self.since = cycle
-
-    def end(self, cycle: int) -> None:
-        """The output waits no longer from this cycle on."""
-        self._value += self._ticks(cycle)
-        self.since = None
-
-    def read(self, cycle: int) -> int:
-        """The value visible in a cycle."""
-        return self._value + self._ticks(cycle)
-
-    def write(self, cycle: int, value: int) -> None:
-        """A write visible in a cycle."""
-        self._value = value - self._ticks(cycle)
-
-    def set_tick(self, cycle: int, tick: int) -> None:
-        """Ticks of this length begin in this cycle."""
-        self._value += self._ticks(cycle)
-        if self.since is not None:
-            self.since = max(self.since, cycle)
-        self.tick = tick
-        self._base = cycle
+def _update_errors_at(vl: int) -> int:
+    """The lower of a VL's two bits in FLOW_CTL_UPDATE_ERRORS."""
+    return DATA_BITS - 2 - 2 * vl
 
 
 class Counters:
     """A port's counters. They stop at all ones; as they only grow, reads apply that limit.
 
     Attributes:
+        ticks: in which waiting is counted.
         xmit_wait: PortXmitWait.
         local_phy_errors: LOCAL_PHY_ERRORS.
         extended_low: the register EXTENDED_LOW.
     """
 
     __slots__ = (
+        "_flow_ctl_update_errors",
         "_kernel",
         "_late",
         "_physical_errors",
@@ -113,17 +73,20 @@ class Counters:
         "_values",
         "extended_low",
         "local_phy_errors",
+        "ticks",
         "xmit_wait",
     )
 
-    def __init__(self, kernel: Kernel, epoch: int = 0) -> None:
+    def __init__(self, kernel: Kernel, vls: int, epoch: int = 0) -> None:
         self._kernel = kernel
         self._values: dict[Counted, int] = dict.fromkeys(_WIDTHS, 0)
         self._late: list[tuple[int, Counted]] = []
         self._sent: list[_Packet] = []
         self._received: list[_Packet] = []
         self._physical_errors = 0
-        self.xmit_wait = XmitWait(PORT_RESET_VALUES[PortRegister.TICK] + 1, epoch)
+        self._flow_ctl_update_errors = [0] * vls
+        self.ticks = Ticks(PORT_RESET_VALUES[PortRegister.TICK] + 1, epoch)
+        self.xmit_wait = XmitWait(self.ticks)
         self.local_phy_errors = PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]
         self.extended_low = 0
 
@@ -161,6 +124,22 @@ class Counters:
         if self._physical_errors > self.local_phy_errors:
             self._physical_errors = 0
             self.add_after(1, Counter.LOCAL_LINK_INTEGRITY_ERRORS)
+
+    def watchdog_expired(self, vl: int) -> None:
+        """That of a data VL, visible in the current cycle; not after a read or write of this cycle."""
+        self.add(Counter.LINK_ERROR_RECOVERY)
+        self._flow_ctl_update_errors[vl] += 1
+
+    def read_flow_ctl_update_errors(self) -> int:
+        """FLOW_CTL_UPDATE_ERRORS: two bits for each data VL, VL 0's the highest."""
+        errors = self._flow_ctl_update_errors
+        return sum(min(count, _UPDATE_ERRORS) << _update_errors_at(vl) for vl, count in enumerate(errors))
+
+    def write_flow_ctl_update_errors(self, value: int, chosen: int) -> None:
+        """A write for the VLs whose bit in a mask is 1, visible in the current cycle."""
+        for vl in range(len(self._flow_ctl_update_errors)):
+            if chosen >> vl & 1:
+                self._flow_ctl_update_errors[vl] = value >> _update_errors_at(vl) & _UPDATE_ERRORS
 
     def _settle(self, cycle: int) -> None:
         """Count what is visible in a cycle."""

@@ -260,7 +260,7 @@ class FlowControl(FlowFlags):
         for vl, start in enumerate(self._watched_from):
             if start >= 0 and now == start + self.watchdog:
                 self._watched_from[vl] = now
-                self._counters.add(Counter.LINK_ERROR_RECOVERY)
+                self._counters.watchdog_expired(vl)
 
     # What the port state and registers change.
 

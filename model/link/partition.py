@@ -1,10 +1,11 @@
 """Partitions: what a switch's ports check of a packet's P_Key (docs/pipeline.md, section 3.6).
 
-A packet that is checked is noted to be so with its header. Three cycles after the last byte of its P_Key the tables
-have been gone through, a third in each of them, so that what was written meanwhile counts for some entries and not
-for others.
+A packet that is checked is noted to be so with its header. When the last byte of its P_Key has come, the table of the
+port that it came by is looked into, and a cycle later that of the port that it is to leave by. What is written into the
+tables of a switch takes effect in turns, one entry after the other.
 """
 
+from collections import deque
 from typing import Final
 
 from wire.codes import LNH, P_KEY_DEFAULT
@@ -14,7 +15,7 @@ from wire.trace import Verdict
 
 from ..packet import Packet
 
-__all__ = ["JOIN_AFTER_KEY", "Partition", "check_partition", "p_key_of", "p_key_rejection"]
+__all__ = ["JOIN_AFTER_KEY", "Partition", "Turns", "check_partition", "p_key_of", "p_key_rejection"]
 
 JOIN_AFTER_KEY: Final = 3
 """Rows from the one with the last byte of the P_Key to the one with which the packet joins."""
@@ -22,8 +23,12 @@ _KEY_ROWS: Final[dict[int, int]] = {LNH.IBA_LOCAL.value: 3, LNH.IBA_GLOBAL.value
 """The row with the last byte of the P_Key, by LNH; raw packets have none."""
 _LNH_SHIFT: Final = 16
 _LNH: Final = 3
-_ENTRIES_A_CYCLE: Final = 11
-_CYCLES: Final = 3
+_TURN: Final = 10
+"""Cycles from turn to turn, at least."""
+_GONE: Final = 4
+"""Cycles from the turn of an entry that changes until it is 0."""
+_NEW: Final = 11
+"""Cycles from that turn until it has its new value."""
 _FULL: Final = 0x8000
 _BASE: Final = 0x7FFF
 # Plain numbers, for the compiled model.
@@ -33,6 +38,20 @@ _RAW_INBOUND: Final = PartitionCheck.RAW_INBOUND.value
 _RAW_OUTBOUND: Final = PartitionCheck.RAW_OUTBOUND.value
 
 
+class Turns:
+    """Whose turn it is, of the entries of a switch's tables that have been written."""
+
+    __slots__ = ("_last",)
+
+    def __init__(self) -> None:
+        self._last = -_TURN
+
+    def take(self, cycle: int) -> int:
+        """The turn of the next written entry, whose write is visible in a cycle but for its waiting."""
+        self._last = turn = max(cycle, self._last + _TURN)
+        return turn
+
+
 class Partition:
     """A port's register PARTITION and its P_Keys.
 
@@ -40,22 +59,27 @@ class Partition:
         checks: of `PartitionCheck`, as visible in the current cycle.
     """
 
-    __slots__ = ("_keys", "_written", "checks")
+    __slots__ = ("_changes", "_keys", "_turns", "_written", "checks")
 
-    def __init__(self) -> None:
+    def __init__(self, turns: Turns) -> None:
+        """`turns` are those of all ports of the switch."""
         self.checks = 0
+        self._turns = turns
         self._keys = [P_KEY_DEFAULT] + [0] * (P_KEY_TABLE.count - 1)
-        # Of the last cycles: the cycle of a write, the entry, and what it held before.
-        self._written: list[tuple[int, int, int]] = []
+        self._written = self._keys.copy()  # when all of them have had their turns
+        # Cycle from which on it is visible, entry, P_Key: in order, for those of one entry end before another begins.
+        self._changes: deque[tuple[int, int, int]] = deque()
 
     def write(self, cycle: int, entry: int, p_key: int) -> None:
-        """An entry holds a P_Key, visible from the current cycle on."""
-        self._written = [write for write in self._written if write[0] > cycle - _CYCLES]
-        self._written.append((cycle, entry, self._keys[entry]))
-        self._keys[entry] = p_key
+        """An entry is to hold a P_Key: visible from the current cycle on, but for its waiting for its turn."""
+        turn = self._turns.take(cycle)
+        if self._written[entry] != p_key:
+            self._written[entry] = p_key
+            self._changes.append((turn + _GONE, entry, 0))
+            self._changes.append((turn + _NEW, entry, p_key))
 
     def has(self, cycle: int, p_key: int, *, departs: bool) -> bool:
-        """Whether a P_Key was in the table, whose last third is looked at in the current cycle.
+        """Whether a P_Key is in the table in a cycle: the current one or the one before.
 
         Where a packet `departs`, it or the table has to be of a full member.
         """
@@ -63,17 +87,19 @@ class Partition:
         if not base:
             return False
         full = p_key | (0 if departs else _FULL)
-        return any(entry & _BASE == base and (entry | full) & _FULL for entry in self._looked_at(cycle))
+        return any(entry & _BASE == base and (entry | full) & _FULL for entry in self._visible(cycle))
 
-    def _looked_at(self, cycle: int) -> list[int]:
-        """The entries as they were when they were looked at."""
-        since = cycle - _CYCLES + 1
-        if not self._written or self._written[-1][0] <= since:
+    def _visible(self, cycle: int) -> list[int]:
+        """The entries as visible in a cycle; what changes in it stays to come, for those who ask for the one before."""
+        changes = self._changes
+        while changes and changes[0][0] < cycle:
+            _, entry, p_key = changes.popleft()
+            self._keys[entry] = p_key
+        if not changes or changes[0][0] > cycle:
             return self._keys
         keys = self._keys.copy()
-        for written, entry, before in reversed(self._written):
-            if written > since + entry // _ENTRIES_A_CYCLE:
-                keys[entry] = before
+        _, entry, p_key = changes[0]
+        keys[entry] = p_key
         return keys
 
 
@@ -102,9 +128,9 @@ def p_key_of(packet: Packet) -> int:
 
 
 def p_key_rejection(packet: Packet, arrival: Partition, departure: Partition, cycle: int) -> Verdict:
-    """What the tables of both ports make of a packet's P_Key, if they have been gone through in the current cycle."""
+    """What the tables of both ports make of a packet's P_Key, if the second is looked into in the current cycle."""
     p_key = p_key_of(packet)
-    if packet.checks & _INBOUND and not arrival.has(cycle, p_key, departs=False):
+    if packet.checks & _INBOUND and not arrival.has(cycle - 1, p_key, departs=False):
         return Verdict.RCV_CONSTRAINT
     if packet.checks & _OUTBOUND and not departure.has(cycle, p_key, departs=True):
         return Verdict.XMIT_CONSTRAINT

@@ -39,5 +39,5 @@ class PortStatus:
         self.mtu_cap: int = mtu_code(mtu)
         self.neighbor_mtu: int = self.mtu_cap
         self.largest = self.largest_out = max_pkt_len(self.mtu_cap)
-        self.counters = Counters(kernel, epoch)
+        self.counters = Counters(kernel, vls, epoch)
         self.partition: Partition | None = None

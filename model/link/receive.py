@@ -30,8 +30,8 @@ _VERDICT_LATENCY: Final = 2
 """Cycles from the end row to the verdict."""
 _LINK_LATENCY: Final = 2
 """Cycles from row 1 of a link packet until what it changes is visible."""
-_KEY_LATENCY: Final = 3
-"""Cycles from the row with the last byte of a P_Key until it has been looked for."""
+_KEY_LATENCY: Final = 2
+"""Cycles from the row with the last byte of a P_Key to the one in which the second of two tables is looked into."""
 _ERROR_LATENCY: Final = 3
 """Cycles from a row to its errors in the counters."""
 _ENABLED_STATES = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})

@@ -16,7 +16,7 @@ from wire.trace_layout import Scrap, TxDiscard
 from ..crossing.matcher import Matcher
 from ..crossing.output import Output
 from ..crossing.vl_arbitration import VlArbitration
-from ..kernel import DECIDE, UPDATE
+from ..kernel import DECIDE, NEVER, UPDATE
 from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Transmission
 from .congestion import Congestion
 from .eligibility import MANAGEMENT_STATES, Eligibility
@@ -24,6 +24,7 @@ from .flow_control import FlowControl
 from .link import Direction
 from .port_status import PortStatus
 from .time_limits import NOT_DISCARDED, TimeLimits
+from .xmit_wait import VlXmitWait
 
 __all__ = ["LinkOutput"]
 
@@ -64,6 +65,7 @@ class LinkOutput(Output):
         self._status = status
         self._kernel = status.kernel
         self._counters = status.counters
+        self._vl_wait = VlXmitWait(status.counters.ticks, self.seen_from)
         self._matcher = matcher
         self._eligibility = eligibility
         self._flow = flow
@@ -89,6 +91,7 @@ class LinkOutput(Output):
         xmit_wait = self._counters.xmit_wait
         if xmit_wait.since is not None:
             xmit_wait.end(g + 1)
+        self._vl_wait.offered(packet.slot, g, self.busy_until)
         congestion = self._congestion
         starved = congestion is not None and congestion.granted(packet)
         discard = self._eligibility.discard(packet.slot)
@@ -282,7 +285,7 @@ class LinkOutput(Output):
         fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n, "end_row": sending.end}
         self._kernel.record(TxDiscard.record(self._kernel.now, self._status.source, reason=reason, **fields))
 
-    # PortXmitWait (section 8.3).
+    # PortXmitWait, and by VL (section 8.3).
 
     def heads_shown(self, count: int) -> None:
         """Some heads more: the output may begin to wait."""
@@ -296,12 +299,13 @@ class LinkOutput(Output):
         """No packet was offered: the output may wait from the next cycle on."""
         self._rest_from(self._kernel.now + 1)
 
-    def offer_refused(self) -> None:
+    def offer_refused(self, slot: int) -> None:
         """The output does not wait in the next cycle; it may from the one after it on."""
         following = self._kernel.now + 1
         xmit_wait = self._counters.xmit_wait
         if xmit_wait.since is not None:
             xmit_wait.end(following)
+        self._vl_wait.offered(slot, self._kernel.now, self.busy_until)
         self.busy_until = following
         self._rest_from(following + 1)
 
@@ -309,13 +313,36 @@ class LinkOutput(Output):
         if self._heads and cycle > self.busy_until and self._status.state == _ACTIVE:
             self._counters.xmit_wait.begin(cycle)
 
+    def _vl_waits(self) -> VlXmitWait:
+        """What slots wait, as far as may be known in the current cycle."""
+        self._vl_wait.look(self._kernel.now, self.busy_until, self.coming)
+        return self._vl_wait
+
+    def read_vl_xmit_wait(self, slot: int) -> int:
+        """The value of a slot's counter visible in the current cycle."""
+        return self._vl_waits().read(slot, self._kernel.now)
+
+    def write_vl_xmit_wait(self, slot: int, value: int) -> None:
+        """A write of a slot's counter, visible in the current cycle."""
+        self._vl_waits().write(slot, self._kernel.now, value)
+
+    def set_tick(self, cycles: int) -> None:
+        """TICK was written: ticks of this length begin in the current cycle."""
+        now, counters = self._kernel.now, self._counters
+        counters.xmit_wait.settle(now)
+        self._vl_waits().settle(now)
+        counters.ticks.begin_anew(now, cycles)
+
     def state_changed(self) -> None:
         """A new port state is visible in the current cycle."""
         now = self._kernel.now
         if self._status.state == _ACTIVE:
             self._rest_from(now + 1 if self.busy_until == now else now)
+            self._vl_wait.active_from = now
         else:
             self._counters.xmit_wait.end(now)
+            self._vl_waits().settle(now)
+            self._vl_wait.active_from = NEVER
         if self._status.state == PortState.INITIALIZE:
             self._initialized_at = now
         self.recheck()

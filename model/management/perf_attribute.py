@@ -13,16 +13,28 @@ from wire.pma import (
     PMA_COUNTERS_EXTENDED,
     PMA_RCV_ERROR_DETAILS,
     PMA_RESP_TIME,
+    PMA_VL_XMIT_WAIT,
     PMA_XMIT_DISCARD_DETAILS,
     PORT_COUNTERS,
     PORT_COUNTERS_EXTENDED,
     PORT_RCV_ERROR_DETAILS,
     PORT_SAMPLES_CONTROL,
     PORT_SAMPLES_RESULT,
+    PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS,
+    PORT_VL_XMIT_WAIT_COUNTERS,
     PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
 )
-from wire.registers import DATA_BITS, HIGH_OF_COUNTER, Counter, CounterHigh, Detail, PortRegister, port_address
+from wire.registers import (
+    DATA_BITS,
+    HIGH_OF_COUNTER,
+    Counter,
+    CounterHigh,
+    Detail,
+    PortRegister,
+    port_address,
+    vl_xmit_wait_address,
+)
 
 from .agent_node import AgentNode, BusRead
 from .attribute import READ_STEPS, Attribute, Constant, Request, SettableAttribute, answer_step, set_step, word_of
@@ -31,9 +43,25 @@ from .steps import COMMIT
 __all__ = ["perf_attributes"]
 
 _WORD_MASK: Final = (1 << DATA_BITS) - 1
-_Register = PortRegister | Counter | CounterHigh | Detail
 _SELECTORS: Final = ("port_select", "counter_select", "counter_select2")
 _TICK: Final = word_of(PORT_SAMPLES_CONTROL, "tick")
+
+
+class _VlXmitWait(NamedTuple):
+    """The register of the ticks that a VL waited."""
+
+    vl: int
+
+
+_Counter = Counter | Detail | _VlXmitWait
+_Register = PortRegister | CounterHigh | _Counter
+
+
+def _address(port: int, register: _Register) -> int:
+    """On the bus, of a port's register."""
+    if isinstance(register, _VlXmitWait):
+        return vl_xmit_wait_address(port, register.vl)
+    return port_address(port, register)
 
 
 class _PortAttribute(SettableAttribute):
@@ -59,10 +87,10 @@ class _PortAttribute(SettableAttribute):
         return list(self._pages.values()) if request.which == ALL_PORTS else [self._pages[request.which]]
 
     def _write(self, port: int, register: _Register, value: int) -> None:
-        self._node.bus_write(port_address(port, register), value)
+        self._node.bus_write(_address(port, register), value)
 
     def _read(self, port: int, register: _Register) -> BusRead:
-        return self._node.give_read(port_address(port, register))
+        return self._node.give_read(_address(port, register))
 
 
 class PortSamplesControl(_PortAttribute):
@@ -101,14 +129,14 @@ class _Place(NamedTuple):
         selected_by: a bit of CounterSelect, or with those of CounterSelect2 above it.
     """
 
-    counter: Counter | Detail
+    counter: _Counter
     name: str
     word: int
     access: int
     selected_by: int
 
 
-def _places(layout: Layout, counters: Iterable[tuple[int, str, Counter | Detail]]) -> tuple[_Place, ...]:
+def _places(layout: Layout, counters: Iterable[tuple[int, str, _Counter]]) -> tuple[_Place, ...]:
     """Of counters with their bits and fields."""
     places: list[_Place] = []
     for bit, name, counter in counters:
@@ -118,7 +146,7 @@ def _places(layout: Layout, counters: Iterable[tuple[int, str, Counter | Detail]
     return tuple(places)
 
 
-def _details(fields: Sequence[Field], first: Detail) -> list[tuple[int, str, Counter | Detail]]:
+def _details(fields: Sequence[Field], first: Detail) -> list[tuple[int, str, _Counter]]:
     """Registers follow one another as the fields do, as far as there are some for them."""
     registers = [detail for detail in Detail if detail >= first]
     return [(bit, field.name, detail) for bit, (field, detail) in enumerate(zip(fields, registers, strict=False))]
@@ -132,7 +160,7 @@ class PortCounters(_PortAttribute):
         node: AgentNode,
         pages: Mapping[int, int],
         layout: Layout,
-        counters: Iterable[tuple[int, str, Counter | Detail]],
+        counters: Iterable[tuple[int, str, _Counter]],
     ) -> None:
         """`counters` are those that are kept, with their bits and fields."""
         super().__init__(node, pages, layout)
@@ -177,12 +205,15 @@ class PortCounters(_PortAttribute):
         return self._layout.pack({**values, **{name: asked[name] for name in self._as_they_came}})
 
 
-_COUNTERS: Final[list[tuple[int, str, Counter | Detail]]] = [
+_COUNTERS: Final[list[tuple[int, str, _Counter]]] = [
     (counter - Counter.SYMBOL_ERROR, PMA_COUNTERS[counter - Counter.SYMBOL_ERROR].name, counter) for counter in Counter
 ]
 """Registers are numbered as the counters are in PortCounters."""
 _RCV_ERROR_DETAILS: Final = _details(PMA_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS)
 _XMIT_DISCARD_DETAILS: Final = _details(PMA_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS)
+_VL_XMIT_WAIT: Final[list[tuple[int, str, _Counter]]] = [
+    (vl, field.name, _VlXmitWait(vl)) for vl, field in enumerate(PMA_VL_XMIT_WAIT)
+]
 
 _EXTENDED: Final = tuple(
     (field.name, word_of(PORT_COUNTERS_EXTENDED, field.name), high, 1 << bit)
@@ -231,6 +262,50 @@ class PortCountersExtended(_PortAttribute):
         return PORT_COUNTERS_EXTENDED.pack(values)
 
 
+_UPDATE_ERRORS: Final = PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS
+_UPDATE_ERRORS_FIELDS: Final = [field for field in _UPDATE_ERRORS.fields if field.name not in _SELECTORS]
+_UPDATE_ERRORS_WORD: Final = word_of(_UPDATE_ERRORS, _UPDATE_ERRORS_FIELDS[0].name)
+
+
+class PortVlXmitFlowCtlUpdateErrors(_PortAttribute):
+    """How often flow control packets of a port's VLs were missed: counters that share a register."""
+
+    set_words = frozenset({_UPDATE_ERRORS_WORD})
+    answer_words = frozenset({_UPDATE_ERRORS_WORD})
+
+    def __init__(self, node: AgentNode, pages: Mapping[int, int]) -> None:
+        super().__init__(node, pages, _UPDATE_ERRORS)
+
+    def change(self, request: Request) -> Generator[int, None, bool]:
+        """Which VLs', and then what; the register does the selecting."""
+        word = _UPDATE_ERRORS_WORD
+        value = int.from_bytes(request.data[4 * word : 4 * word + 4], "big")
+        for lap, port in enumerate(self._asked(request)):
+            yield set_step(word, 0, lap)
+            self._write(port, PortRegister.EXTENDED_LOW, _UPDATE_ERRORS["counter_select"].read(request.data))
+            yield set_step(word, 1, lap)
+            self._write(port, PortRegister.FLOW_CTL_UPDATE_ERRORS, value)
+        yield COMMIT
+        return True
+
+    def answer(self, request: Request) -> Generator[int, None, bytes]:
+        """All VLs' at once; of all ports each VL's sum."""
+        word = _UPDATE_ERRORS_WORD
+        read: list[BusRead] = []
+        for lap, port in enumerate(self._asked(request)):
+            yield answer_step(word, 0, lap)
+            read.append(self._read(port, PortRegister.FLOW_CTL_UPDATE_ERRORS))
+            last = answer_step(word, READ_STEPS, lap)
+        yield last
+        asked = _UPDATE_ERRORS.unpack(request.data)
+        of_ports = [_UPDATE_ERRORS.unpack(bytes(4 * word) + one.value.to_bytes(4, "big")) for one in read]
+        values = {
+            field.name: min(sum(counts[field.name] for counts in of_ports), field.max)
+            for field in _UPDATE_ERRORS_FIELDS
+        }
+        return _UPDATE_ERRORS.pack({**values, **{name: asked[name] for name in _SELECTORS if name in _UPDATE_ERRORS}})
+
+
 def perf_attributes(node: AgentNode, parameters: NodeParameters, own_port: int) -> dict[int, Attribute]:
     """A node's, by AttributeID. `own_port` is the number of an adapter's port."""
     pages = {own_port: 1}
@@ -246,5 +321,7 @@ def perf_attributes(node: AgentNode, parameters: NodeParameters, own_port: int) 
         PmaAttribute.PORT_XMIT_DISCARD_DETAILS: PortCounters(
             node, pages, PORT_XMIT_DISCARD_DETAILS, _XMIT_DISCARD_DETAILS
         ),
+        PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS: PortVlXmitFlowCtlUpdateErrors(node, pages),
+        PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS: PortCounters(node, pages, PORT_VL_XMIT_WAIT_COUNTERS, _VL_XMIT_WAIT),
         PmaAttribute.PORT_COUNTERS_EXTENDED: PortCountersExtended(node, pages),
     }

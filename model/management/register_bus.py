@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
+from wire.codes import VL15, LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
 from wire.port_tables import P_KEY_TABLE
 from wire.registers import (
     DATA_BITS,
@@ -11,6 +11,7 @@ from wire.registers import (
     P_KEYS,
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
+    VL_XMIT_WAIT,
     Counter,
     Detail,
     NodeRegister,
@@ -41,6 +42,7 @@ _COUNTERS: Final[dict[int, Counted]] = {
     **{detail.value: detail for detail in Detail},
     **{counter.value: counter for counter in PacketCounter},
 }
+_VL_XMIT_WAITS: Final = range(VL_XMIT_WAIT, VL_XMIT_WAIT + VL15 + 1)
 _COUNTER_OF_HIGH: Final[dict[int, Counted]] = {high: counter for counter, high in HIGH_OF_COUNTER.items()}
 _WORD_MASK = (1 << DATA_BITS) - 1
 _NUM_PORTS: Final = (0, NodeRegister.NUM_PORTS)
@@ -64,7 +66,7 @@ class Bus:
         if 1 <= page <= len(self._ports):
             if offset == PortRegister.STATE:
                 phase = RECEIVE  # the state machine looks at it one cycle before it shows
-            elif offset in _COUNTERS:
+            elif offset in _COUNTERS or offset in _VL_XMIT_WAITS:
                 phase = DECIDE  # an increment of that cycle is lost
             elif offset == PortRegister.EXTENDED_LOW:
                 phase = DECIDE  # what a read keeps in that cycle is lost
@@ -73,6 +75,9 @@ class Bus:
             elif offset in _COUNTER_OF_HIGH:
                 high = page, _COUNTER_OF_HIGH[offset], value
                 self._kernel.at(visible - 1, DECIDE, self._join_halves, high)
+                return
+            elif offset == PortRegister.FLOW_CTL_UPDATE_ERRORS:
+                self._kernel.at(visible - 1, DECIDE, self._choose_vls, (page, value))
                 return
         else:
             self._node.write_given(page, offset, value, visible)
@@ -96,6 +101,17 @@ class Bus:
     def _write_whole(self, operation: tuple[int, Counted, int]) -> None:
         page, counter, value = operation
         self._ports[page - 1].status.counters.write_atomically(self._kernel.now, counter, value)
+
+    def _choose_vls(self, operation: tuple[int, int]) -> None:
+        """A cycle before FLOW_CTL_UPDATE_ERRORS is written: EXTENDED_LOW says now for which VLs."""
+        page, value = operation
+        chosen = self._ports[page - 1].status.counters.extended_low
+        self._kernel.at(self._kernel.now + 1, DECIDE, self._write_update_errors, (page, value, chosen))
+
+    def _write_update_errors(self, operation: tuple[int, int, int]) -> None:
+        page, value, chosen = operation
+        if value < 1 << DATA_BITS:
+            self._ports[page - 1].status.counters.write_flow_ctl_update_errors(value, chosen)
 
     def read(self, address: int, take: Callable[[int], None]) -> None:
         """A bus read: `take` gets what is visible in the cycle in which it is called, two cycles later."""
@@ -148,7 +164,7 @@ def _read_port(port: LinkPort, offset: int) -> int:
         case PortRegister.LINK_DOWN_TIMEOUT:
             return port.state_machine.timeout
         case PortRegister.TICK:
-            return counters.xmit_wait.tick - 1
+            return counters.ticks.length - 1
         case PortRegister.LOCAL_PHY_ERRORS:
             return counters.local_phy_errors
         case PortRegister.OVERRUN_ERRORS:
@@ -168,7 +184,17 @@ def _read_port(port: LinkPort, offset: int) -> int:
             return 0 if port.congestion is None else port.congestion.read()
         case PortRegister.PARTITION:
             return 0 if status.partition is None else status.partition.checks
+        case PortRegister.FLOW_CTL_UPDATE_ERRORS:
+            return counters.read_flow_ctl_update_errors()
+        case _ if offset in _VL_XMIT_WAITS:
+            slot = _slot_of(offset - VL_XMIT_WAIT, status.vls)
+            return 0 if slot is None else port.output.read_vl_xmit_wait(slot)
     return counters.read(status.kernel.now, _COUNTERS[offset]) if offset in _COUNTERS else 0
+
+
+def _slot_of(vl: int, vls: int) -> int | None:
+    """The output's slot of a VL, of a node with so many data VLs; None if there is none."""
+    return vl if vl < vls else vls if vl == VL15 else None
 
 
 def _physical_state(port: LinkPort) -> PortPhysicalState:
@@ -203,7 +229,7 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
         case PortRegister.LINK_DOWN_TIMEOUT if 1 <= value <= _TIMER_MAX:
             port.state_machine.set_timeout(value)
         case PortRegister.TICK if value < 1 << 8:
-            counters.xmit_wait.set_tick(status.kernel.now, value + 1)
+            port.output.set_tick(value + 1)
         case PortRegister.LOCAL_PHY_ERRORS if value < 1 << 4:
             counters.local_phy_errors = value
         case PortRegister.OVERRUN_ERRORS if value < 1 << 4:
@@ -225,6 +251,10 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
         case _ if partition is not None and 0 <= offset - P_KEYS < P_KEY_TABLE.count:
             if value < 1 << _P_KEY_BITS:
                 partition.write(status.kernel.now, offset - P_KEYS, value)
+        case _ if offset in _VL_XMIT_WAITS:
+            slot = _slot_of(offset - VL_XMIT_WAIT, status.vls)
+            if slot is not None:
+                port.output.write_vl_xmit_wait(slot, value)
         case _ if offset in _COUNTERS:
             counters.write(status.kernel.now, _COUNTERS[offset], value)
         case _ if arbitration is not None and value < 1 << _ENTRY_BITS:

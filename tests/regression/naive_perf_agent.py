@@ -1,6 +1,7 @@
 """A node's PMA and the counters that it reads, from the trace: docs/management.md, section 6, read naively.
 
-What ports count is in the records of packets received and sent. PortXmitWait is not: it is left out.
+What ports count is in the records of packets received and sent. PortXmitWait is not, of all VLs or of one: it is left
+out. No watchdog expires here, so that FLOW_CTL_UPDATE_ERRORS is what was written.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from wire.pma import (
     PORT_COUNTERS_EXTENDED,
     PORT_RCV_ERROR_DETAILS,
     PORT_SAMPLES_CONTROL,
+    PORT_VL_XMIT_WAIT_COUNTERS,
     PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
 )
@@ -32,6 +34,7 @@ from wire.registers import (
     COUNTER_WIDTHS,
     DATA_BITS,
     DETAIL_BITS,
+    VL_XMIT_WAIT,
     Counter,
     CounterHigh,
     Detail,
@@ -43,6 +46,7 @@ from wire.trace_layout import RxData, TxData, TxDiscard
 
 __all__ = [
     "SIZES",
+    "WAITS",
     "Access",
     "NaivePort",
     "accesses_of",
@@ -86,9 +90,12 @@ _DISCARDS = {
     Discard.LIFE_TIME: Detail.LIFE_TIME_DISCARDS,
     Discard.HOQ_LIFE: Detail.HOQ_LIFE_DISCARDS,
 }
+WAITS = range(VL_XMIT_WAIT, VL_XMIT_WAIT + 16)
+"""Registers that are not followed: ticks that VLs waited."""
 _OF_DETAILS = {
     PmaAttribute.PORT_RCV_ERROR_DETAILS: (PORT_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS, 6),
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: (PORT_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS, 4),
+    PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS: (PORT_VL_XMIT_WAIT_COUNTERS, VL_XMIT_WAIT, 16),
 }
 """The format, the register of bit 0, and how many follow each other: two in each word from word 1 on."""
 _EXTENDED = (
@@ -129,11 +136,13 @@ class NaivePort:
     """The counters of a port. Accesses are given in the order of their cycles, after all records."""
 
     is_switch: bool
+    vls: int
     _cycles: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     _sums: dict[int, list[int]] = field(default_factory=lambda: defaultdict(lambda: [0]))
     _written: dict[int, tuple[int, int]] = field(default_factory=dict)
     _low: list[tuple[int, int, int]] = field(default_factory=lambda: [(-1, 0, 0)])
     _tick: int = _TICK_AT_RESET
+    _update_errors: list[tuple[int, int]] = field(default_factory=lambda: [(-1, 0)])
     _physical: int = 0
 
     def sees(self, record: Record) -> None:
@@ -201,6 +210,10 @@ class NaivePort:
             return self._tick
         if register == PortRegister.EXTENDED_LOW:
             return self._low_at(seen)
+        if register == PortRegister.FLOW_CTL_UPDATE_ERRORS:
+            return self._update_errors[bisect_right(self._update_errors, (seen, _ONES_32)) - 1][1]
+        if register in WAITS:
+            return 0
         if register in _WHOLE:
             whole = self._whole(_WHOLE[CounterHigh(register)], seen)
             self._low_becomes(seen + 1, False, whole & _ONES_32)
@@ -218,6 +231,14 @@ class NaivePort:
             self._tick = value
         elif register == PortRegister.EXTENDED_LOW:
             self._low_becomes(seen, True, value)
+        elif register == PortRegister.FLOW_CTL_UPDATE_ERRORS:
+            chosen = self._low_at(cycle + 1)
+            held = self._update_errors[-1][1]
+            for vl in range(self.vls):
+                if chosen >> vl & 1:
+                    of_vl = 3 << 30 - 2 * vl
+                    held = held & ~of_vl | value & of_vl
+            self._update_errors.append((seen, held))
         elif register in _WHOLE:
             self._written[_WHOLE[CounterHigh(register)]] = seen, value << 32 | self._low_at(cycle + 1)
         else:
@@ -310,8 +331,13 @@ def _accesses(packet: bytes, ports: Sequence[int]) -> Iterator[Access]:
                         yield Access(18 + place, counter, PORT_COUNTERS[name].read(data))
             for place, _, counter, name in _counters():
                 yield Access(144 + place, counter, name=name)
-        case PmaAttribute.PORT_RCV_ERROR_DETAILS | PmaAttribute.PORT_XMIT_DISCARD_DETAILS as code:
-            layout, first, count = _OF_DETAILS[code]
+        case PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS:
+            if is_set:
+                yield Access(26, PortRegister.EXTENDED_LOW, int.from_bytes(data[2:4], "big"))
+                yield Access(27, PortRegister.FLOW_CTL_UPDATE_ERRORS, int.from_bytes(data[4:8], "big"))
+            yield Access(152, PortRegister.FLOW_CTL_UPDATE_ERRORS, name="all VLs")
+        case code if code in _OF_DETAILS:
+            layout, first, count = _OF_DETAILS[PmaAttribute(code)]
             fields = layout.fields[2:]
             for bit in range(count if is_set else 0):
                 if layout["counter_select"].read(data) >> bit & 1:
@@ -388,8 +414,12 @@ def _attribute(packet: bytes, read: dict[str, list[int]]) -> bytes:
             }
             chosen = PORT_COUNTERS_EXTENDED["counter_select"].read(data)
             return PORT_COUNTERS_EXTENDED.pack(port_select=port_select(packet), counter_select=chosen, **values)
-        case PmaAttribute.PORT_RCV_ERROR_DETAILS | PmaAttribute.PORT_XMIT_DISCARD_DETAILS as code:
-            layout = _OF_DETAILS[code][0]
+        case PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS:
+            of_vls = (min(3, sum(value >> 30 - 2 * vl & 3 for value in read["all VLs"])) for vl in range(16))
+            word = sum(count << 30 - 2 * vl for vl, count in enumerate(of_vls))
+            return bytes([0, port_select(packet), *data[2:4], *word.to_bytes(4, "big")])
+        case code if code in _OF_DETAILS:
+            layout = _OF_DETAILS[PmaAttribute(code)][0]
             chosen = layout["counter_select"].read(data)
             return layout.pack(port_select=port_select(packet), counter_select=chosen, **_sums(layout, read))
         case PmaAttribute.PORT_SAMPLES_RESULT:
@@ -399,12 +429,12 @@ def _attribute(packet: bytes, read: dict[str, list[int]]) -> bytes:
 
 
 def comparable(packet: bytes) -> bytes:
-    """An answer without its VL and ICRC, and without PortXmitWait."""
+    """An answer without its VL and ICRC, and without PortXmitWait and that of VLs."""
     packet = LRH["vl"].write(packet, 0)
-    if (
-        len(packet) in SIZES
-        and _read(packet, "attribute_id") == PmaAttribute.PORT_COUNTERS
-        and _read(packet, "status") == MadStatus.OK
-    ):
-        packet = PORT_COUNTERS["port_xmit_wait"].write(packet, 0, len(packet) - _BYTES + _DATA)
+    if len(packet) in SIZES and _read(packet, "status") == MadStatus.OK:
+        data = len(packet) - _BYTES + _DATA
+        if _read(packet, "attribute_id") == PmaAttribute.PORT_COUNTERS:
+            packet = PORT_COUNTERS["port_xmit_wait"].write(packet, 0, data)
+        elif _read(packet, "attribute_id") == PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS:
+            packet = packet[: data + 4] + bytes(32) + packet[data + 36 :]
     return packet[:-ICRC_BYTES]

@@ -69,9 +69,10 @@ def unrest(fabric: FabricParameters, traffic: PerfTraffic, end: int) -> Iterator
             break
         index = random.randrange(len(nodes))
         port = random.randint(1, fabric.port_count(nodes[index]))
-        register = random.choice((*CounterHigh, *Counter, *PacketCounter, PortRegister.EXTENDED_LOW))
+        halves = *CounterHigh, PortRegister.EXTENDED_LOW, PortRegister.FLOW_CTL_UPDATE_ERRORS
+        register = random.choice((*halves, *Counter, *PacketCounter))
         if random.random() < 0.2:
-            register = random.choice((*CounterHigh, PortRegister.EXTENDED_LOW))
+            register = random.choice(halves)
             value = random.choice((0, 1, 0xFFFF_FFFF, random.getrandbits(32)))
             yield Control(cycle, Operation.BUS_WRITE, index, (port_address(port, register), value, 0, 0))
         elif random.random() < 0.1:

@@ -1,6 +1,7 @@
 """Bring-up: what a Subnet Manager would write, in an order that takes every link to Active."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -21,6 +22,7 @@ from wire.registers import (
     p_key_address,
     port_address,
     sl_to_vl_address,
+    vl_xmit_wait_address,
 )
 from wire.stimulus import Operation
 
@@ -132,6 +134,19 @@ def test_switch_ports_check_by_the_p_keys_of_the_hosts_at_them():
     }
 
 
+def test_no_p_key_waits_for_its_turn():
+    """What one switch's ports are given takes effect ten cycles after one another."""
+    p_keys = {f"h{number}": tuple(range(0x8001, 0x8021)) for number in range(4)}
+    brought_up = bus_bring_up(replace(star(4), p_keys=p_keys))
+    keys = {p_key_address(port, entry) for port in range(1, 5) for entry in range(32)}
+    given = [control.cycle for control in brought_up.controls if control.args[0] in keys]
+    assert len(given) == len(keys)
+    assert min(later - earlier for earlier, later in pairwise(given)) == 10
+    assert given[-1] + 13 < brought_up.start
+    cycles = [control.cycle for control in brought_up.controls]
+    assert cycles == sorted(set(cycles))
+
+
 def test_settings_are_written_after_the_links_are_active():
     topology = star(2)
     written = writes(topology, {Port("S", 2): {PortRegister.TICK: 7}})
@@ -141,12 +156,17 @@ def test_settings_are_written_after_the_links_are_active():
 
 
 def test_every_counter_of_every_linked_port_is_read():
-    topology = star(2)
+    """And, with details, those by VL: of the VLs that there are, and of VL15."""
+    topology = star(2, vls=2)
     assert len(read_counters(topology, 100)) == 4 * len(Counter)
     reads = read_counters(topology, 100, details=True)
-    assert [control.cycle for control in reads] == list(range(100, 100 + 4 * len([*Counter, *Detail])))
-    assert {(control.target, control.args[0]) for control in reads} == {
-        (topology.index[port.node], port_address(port.number, counter))
+    assert [control.cycle for control in reads] == list(range(100, 100 + len(reads)))
+    assert sorted((control.target, control.args[0]) for control in reads) == sorted(
+        (topology.index[port.node], address)
         for port in topology.linked_ports()
-        for counter in (*Counter, *Detail)
-    }
+        for address in (
+            *(port_address(port.number, counter) for counter in (*Counter, *Detail)),
+            port_address(port.number, PortRegister.FLOW_CTL_UPDATE_ERRORS),
+            *(vl_xmit_wait_address(port.number, vl) for vl in (0, 1, 15)),
+        )
+    )

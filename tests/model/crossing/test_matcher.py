@@ -181,7 +181,7 @@ class LoggedOutput(Output):
     def rest(self):
         """Waiting is not counted here."""
 
-    def offer_refused(self):
+    def offer_refused(self, slot):
         """Waiting is not counted here."""
 
     def credit(self, change):

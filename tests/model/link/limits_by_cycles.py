@@ -19,6 +19,7 @@ __all__ = [
     "Load",
     "Offered",
     "Write",
+    "grants_and_waits",
     "grants_of",
     "random_load",
 ]
@@ -273,6 +274,11 @@ class _Reading:
 
 
 def grants_of(load: Load) -> list[Grant]:
+    return grants_and_waits(load)[0]
+
+
+def grants_and_waits(load: Load) -> tuple[list[Grant], dict[tuple[int, int], set[int]]]:
+    """And the cycles in which each (output, slot) waits (section 8.3), the ports being Active throughout."""
     size, vls, agent = load.inputs, load.vls, load.inputs - 1
     queues: dict[tuple[int, ...], list[int]] = {}
     for place, packet in enumerate(load.packets):
@@ -291,6 +297,8 @@ def grants_of(load: Load) -> list[Grant]:
     rooms_at = {cycle: (output, slot, room) for cycle, output, slot, room in load.rooms}
     limits = _Reading(load)
     result: list[Grant] = []
+    sending: dict[tuple[int, int], int] = {}  # of (output, slot), the last busy cycle of its last packet
+    waits: dict[tuple[int, int], set[int]] = {}
     for g in range(load.epoch, load.cycles + 1):  # offers of the last cycle are accepted after it
         limits.begin(g)
         if g in rooms_at:
@@ -303,7 +311,8 @@ def grants_of(load: Load) -> list[Grant]:
             granted_before[key] = cycle
         left = []
 
-        made_offer = {offer[0] for offered in offers.values() for offer in offered}
+        of_slots = {offer[:2] for offered in offers.values() for offer in offered}
+        made_offer = {output for output, _ in of_slots}
         accepts = dict.fromkeys(offers, 1)
         for source, offered in offers.items():
             output, slot, candidates = min(offered, key=lambda offer: (offer[0] - out_ptr[source]) % size)
@@ -318,6 +327,7 @@ def grants_of(load: Load) -> list[Grant]:
             if reason is not None or (packet.bad and g >= packet.ended):
                 over = g + 3
             output_busy[output] = over
+            sending[output, slot] = g + 1 if over == g + 3 else over
             free = [r for r, (x_0, last) in enumerate(reads[source]) if x_0 < g - 1 and last <= g - 1]
             reads[source][free[0]] = (g, over)
             changes.setdefault(g + 1, []).append((out_ptr, source, (output + 1) % size))
@@ -349,6 +359,9 @@ def grants_of(load: Load) -> list[Grant]:
                 continue
             heads.setdefault((packet.input, packet.output, packet.slot), {})[packet.queue] = key
         limits.heads(g, visible)
+        for at in visible - of_slots:
+            if sending.get(at, -1) < g:
+                waits.setdefault(at, set()).add(g)
         offers = {}
         for output in range(size):
             is_phase = output not in load.narrow or (g - load.epoch) % 4 == 0
@@ -361,4 +374,4 @@ def grants_of(load: Load) -> list[Grant]:
                     offers.setdefault(source, []).append((output, slot, heads[source, output, slot]))
                     break
         limits.end(g)
-    return result
+    return result, waits

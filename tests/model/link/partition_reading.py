@@ -30,11 +30,25 @@ class Registers:
 
     def __init__(self, switches: Iterable[int], ports: Iterable[int]) -> None:
         self._writes: dict[tuple[int, int, int], list[Write]] = defaultdict(lambda: [Write(0, 0)])
+        self._turns: dict[int, list[int]] = {node: [-10] for node in switches}
         for node, port in product(switches, ports):
             self._writes[node, port, 0] = [Write(0, P_KEY_DEFAULT)]
 
-    def write(self, node: int, port: int, entry: int, write: Write) -> None:
-        self._writes[node, port, entry].append(write)
+    def set_checks(self, node: int, port: int, write: Write) -> None:
+        """PARTITION is written."""
+        self._writes[node, port, -1].append(write)
+
+    def set_entry(self, node: int, port: int, entry: int, given: int, p_key: int) -> None:
+        """The write of an entry is given, after all that were given before."""
+        turns = self._turns[node]
+        assert sum(turn > given for turn in turns) < 32, "some would be lost"
+        turn = given + 2
+        while turn < turns[-1] + 10:
+            turn += 1
+        turns.append(turn)
+        writes = self._writes[node, port, entry]
+        if writes[-1].value != p_key:
+            writes += [Write(turn + 4, 0), Write(turn + 11, p_key)]
 
     def _at(self, node: int, port: int, entry: int, cycle: int) -> int:
         writes = self._writes[node, port, entry]
@@ -44,10 +58,9 @@ class Registers:
         return PartitionCheck(self._at(node, port, -1, cycle))
 
     def has(self, node: int, port: int, p_key: int, row_k: int, *, departs: bool) -> bool:
-        """The table, gone through after row K has come in a cycle."""
+        """The table, looked into after row K has come in a cycle."""
         for entry in range(TABLE):
-            looked_at = row_k + (1 if entry <= 10 else 2 if entry <= 21 else 3)
-            held = self._at(node, port, entry, looked_at)
+            held = self._at(node, port, entry, row_k + (2 if departs else 1))
             if held & 0x7FFF == p_key & 0x7FFF != 0 and (not departs or (held | p_key) & 0x8000):
                 return True
         return False

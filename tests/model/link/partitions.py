@@ -61,9 +61,10 @@ def post(bench: Star, cycle: int, words: tuple[int, ...]) -> None:
 
 
 def set_table(bench: Star, port: int, p_keys: Sequence[int]) -> None:
-    """A switch port's table has these P_Keys, and no others but 0."""
+    """A switch port's table, as at reset before, has these P_Keys, and no others but 0."""
     for entry, p_key in enumerate(p_keys):
-        bench.write(0, p_key_address(port, entry), p_key)
+        if p_key or not entry:
+            bench.write(0, p_key_address(port, entry), p_key)
 
 
 def checking(star: type[Star], checks: Sequence[int], *tables: Sequence[int], **switch: object) -> Star:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from model.link.counters import XmitWait
+from model.link.xmit_wait import Ticks, XmitWait
 from wire.registers import (
     HIGH_OF_COUNTER,
     Counter,
@@ -234,7 +234,8 @@ def test_xmitwait_counts_the_ticks_in_which_a_stalled_output_sent_nothing(star, 
 )
 def test_ticks_by_intervals_are_ticks_by_cycles(ticks, spans, reads):
     """Ticks of another length begin with each fifth span of waiting, in the middle of it."""
-    counter = XmitWait(ticks[0])
+    lengths = Ticks(ticks[0])
+    counter = XmitWait(lengths)
     waits: list[bool] = []
     starts = {0: ticks[0]}
     for number, (gap, length) in enumerate(spans):
@@ -243,7 +244,8 @@ def test_ticks_by_intervals_are_ticks_by_cycles(ticks, spans, reads):
         waits += [True] * (length // 2)
         if number % 5 == 4:
             starts[len(waits)] = ticks[number % len(ticks)]
-            counter.set_tick(len(waits), ticks[number % len(ticks)])
+            counter.settle(len(waits))
+            lengths.begin_anew(len(waits), ticks[number % len(ticks)])
         waits += [True] * (length - length // 2)
         if len(waits) % reads == 0:
             counter.read(len(waits))

@@ -1,5 +1,7 @@
 """Credits and flow control packets (docs/pipeline.md, section 6)."""
 
+import pytest
+
 from wire.crc import lpcrc
 from wire.registers import Counter, PortRegister
 from wire.stimulus import Injection, Trigger
@@ -108,6 +110,57 @@ def test_the_watchdog_counts_a_silent_link_in_linkerrorrecovery(star, ready):
     bench.read_port(0, 1, Counter.LINK_ERROR_RECOVERY, ready + 600)
     bench.run(2000)
     assert bench.values() == [0, 1, 2]
+
+
+UPDATE_ERRORS = PortRegister.FLOW_CTL_UPDATE_ERRORS
+
+
+def of_vls(*counts):
+    """FLOW_CTL_UPDATE_ERRORS of the first VLs."""
+    return sum(count << 30 - 2 * vl for vl, count in enumerate(counts))
+
+
+def test_expiries_count_for_the_operational_vls_and_stop_at_3(star, ready):
+    """Two of four. LinkErrorRecovery counts them all."""
+    bench = star(2, vls=4)
+    for node, port in ((0, 1), (1, 1)):
+        bench.write_port(node, port, PortRegister.OPERATIONAL_VLS, 2, 200 + node)
+    bench.write_port(0, 1, PortRegister.FC_WATCHDOG, 300, ready)  # visible at 1002
+    for expiry in range(1, 5):
+        bench.read_port(0, 1, UPDATE_ERRORS, ready + 300 * expiry - 1)  # as visible in the cycle before the expiry
+        bench.read_port(0, 1, UPDATE_ERRORS, ready + 300 * expiry)
+    bench.read_port(0, 1, Counter.LINK_ERROR_RECOVERY, ready + 1201)
+    bench.run(ready + 1300)
+    assert bench.values() == [*(of_vls(count, count) for count in (0, 1, 1, 2, 2, 3, 3, 3)), 8]
+
+
+def test_a_write_of_update_errors_is_of_the_vls_that_extended_low_names_a_cycle_before(star):
+    """And of those that there are."""
+    bench = star(2, vls=4, bring_up=False)
+    low = PortRegister.EXTENDED_LOW
+    bench.write_port(0, 1, low, 0xFFFF_FFFF, 50)
+    bench.write_port(0, 1, UPDATE_ERRORS, 0xFFFF_FFFF, 51)
+    bench.read_port(0, 1, UPDATE_ERRORS, 52)
+    bench.write_port(0, 1, low, 0b010, 60)
+    bench.write_port(0, 1, UPDATE_ERRORS, of_vls(1, 2, 0, 1), 61)
+    bench.write_port(0, 1, low, 0b1111, 62)  # too late
+    bench.read_port(0, 1, UPDATE_ERRORS, 63)
+    bench.write_port(0, 1, UPDATE_ERRORS, 1 << 32, 64)  # wider than the register
+    bench.read_port(0, 1, UPDATE_ERRORS, 65)
+    bench.read_port(0, 2, UPDATE_ERRORS, 66)
+    bench.run(100)
+    assert bench.values() == [of_vls(3, 3, 3, 3), of_vls(3, 2, 3, 3), of_vls(3, 2, 3, 3), 0]
+
+
+@pytest.mark.parametrize("late", [-1, 0, 1])
+def test_an_expiry_in_the_cycle_of_a_write_of_update_errors_is_lost(star, ready, late):
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.EXTENDED_LOW, 1, ready - 10)
+    bench.write_port(0, 1, PortRegister.FC_WATCHDOG, 300, ready)  # visible at 1002: expires at 1302
+    bench.write_port(0, 1, UPDATE_ERRORS, of_vls(1), ready + 300 + late)
+    bench.read_port(0, 1, UPDATE_ERRORS, ready + 310)
+    bench.run(ready + 400)
+    assert bench.values() == [of_vls(2 if late < 0 else 1)]
 
 
 def test_a_watchdog_that_expires_as_its_length_is_written_counts(star, ready):

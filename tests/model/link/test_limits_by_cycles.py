@@ -1,4 +1,4 @@
-"""Time limits against a reading of docs/pipeline.md, section 7.2, in every cycle."""
+"""Time limits, and waiting by VL, against a reading of docs/pipeline.md, sections 7.2 and 8.3, in every cycle."""
 
 import random
 from collections import Counter as Tally
@@ -9,11 +9,20 @@ from model.crossing.buffer import Buffer
 from model.crossing.matcher import Matcher
 from model.crossing.output import SWALLOWED, FlowFlags, Gate, Output
 from model.crossing.queues import FifoInput, VoqInput
-from model.kernel import CONTROL, NEVER, UPDATE, Kernel
+from model.kernel import CONTROL, DECIDE, NEVER, UPDATE, Kernel
 from model.link.life_time import LifeTime
 from model.link.time_limits import NOT_DISCARDED, TimeLimits
+from model.link.xmit_wait import Ticks, VlXmitWait
 from model.packet import DataTransmission, Packet
-from tests.model.link.limits_by_cycles import HOQ_LIFE, LIFE_TIME, Grant, Load, grants_of, random_load
+from tests.model.link.limits_by_cycles import (
+    HOQ_LIFE,
+    LIFE_TIME,
+    Grant,
+    Load,
+    grants_and_waits,
+    grants_of,
+    random_load,
+)
 from wire.trace import Discard
 
 
@@ -39,9 +48,13 @@ class LoggedOutput(Output):
         super().__init__(index, load.vls, RoomsByHand(load.vls, self.limits), FlowFlags())
         self.pitch = 4 if index in load.narrow else 1
         self.kernel, self.matcher, self.log = matcher.kernel, matcher, log
+        self.ticks = Ticks(1, load.epoch)
+        self.vl_wait = VlXmitWait(self.ticks, self.seen_from)
+        self.vl_wait.active_from = load.epoch
 
     def grant(self, packet, reader):
         now, limits = self.kernel.now, self.limits
+        self.vl_wait.offered(packet.slot, now, self.busy_until)
         discard = NOT_DISCARDED
         if limits is not None and limits.discarding >> packet.slot & 1:
             discard = limits.discard(packet.slot)
@@ -76,10 +89,21 @@ class LoggedOutput(Output):
             self.limits.heads_shown()
 
     def rest(self):
-        """Waiting is not counted here."""
+        """Waiting is counted by VL alone."""
 
-    def offer_refused(self):
-        """Waiting is not counted here."""
+    def offer_refused(self, slot):
+        now = self.kernel.now
+        self.vl_wait.offered(slot, now, self.busy_until)
+        self.busy_until = now + 1
+
+    def ticks_waited(self, slot):
+        self.vl_wait.look(self.kernel.now, self.busy_until, self.coming)
+        return self.vl_wait.read(slot, self.kernel.now)
+
+    def set_tick(self, length):
+        self.vl_wait.look(self.kernel.now, self.busy_until, self.coming)
+        self.vl_wait.settle(self.kernel.now)
+        self.ticks.begin_anew(self.kernel.now, length)
 
     def set_room(self, change):
         slot, room = change
@@ -170,3 +194,42 @@ def test_grants_and_reasons_are_those_of_a_reading_of_every_cycle(fifo):
         ), f"seed {seed}"
         reasons.update(grant.discard for grant in expected)
     assert len(reasons) > 3, "sent, too long, and others"
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_each_vl_waits_while_it_has_a_head_and_neither_offers_nor_sends(fifo):
+    """Ticks of several lengths; the counters are read again and again."""
+    first = random.randrange(1 << 32)
+    print(f"seeds from {first}")
+    counted = 0
+    for seed in range(first, first + 3):
+        rng = random.Random(seed)
+        load = random_load(seed, fifo)
+        _, waits = grants_and_waits(load)
+        model = EventDriven(load)
+        found: list[int] = []
+        expected: list[int] = []
+        changes = {load.epoch: 1} | {
+            cycle: rng.choice([1, 2, 7, 32, 256]) for cycle in sorted(rng.sample(range(load.epoch + 1, load.cycles), 9))
+        }
+        for cycle, length in changes.items():
+            for output in model.matcher.outputs[:-1]:
+                model.kernel.at(cycle, UPDATE, output.set_tick, length)
+        for cycle in sorted(rng.sample(range(load.epoch + 1, load.cycles), 300)):
+            output, slot = rng.choice(model.matcher.outputs[:-1]), rng.randrange(load.vls)
+            model.kernel.at(cycle, DECIDE, lambda of, to=found: to.append(of[0].ticks_waited(of[1])), (output, slot))
+            expected.append(min(ticks(waits.get((output.index, slot), set()), changes, cycle), 0xFFFF))
+        model.grants()
+        assert found == expected, f"seed {seed}"
+        counted += sum(expected)
+    assert counted > 1000
+
+
+def ticks(waited, changes, until):
+    """Those that end before a cycle and that were waited through, lengths changing in some cycles."""
+    ends = [*list(changes)[1:], until]
+    return sum(
+        all(cycle in waited for cycle in range(start, start + length))
+        for (since, length), end in zip(changes.items(), ends, strict=True)
+        for start in range(since, min(end, until) - length + 1, length)
+    )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from model.link.partition import Partition
+from model.link.partition import Partition, Turns
 from tests.model.link.partitions import (
     BLOCKS,
     TABLE,
@@ -33,15 +33,24 @@ GOOD, RCV, XMIT = Verdict.GOOD, Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT
 # Tables.
 
 
-def table(*p_keys):
-    partition = Partition()
+AT = 1000
+"""When what `table` writes has had its turns."""
+
+
+def table(*p_keys, turns=None):
+    partition = Partition(turns or Turns())
     for entry in range(TABLE):
         partition.write(0, entry, p_keys[entry] if entry < len(p_keys) else 0)
     return partition
 
 
+def first(partition, p_key, cycle):
+    """The first cycle from one on in which a table has a P_Key."""
+    return next(now for now in range(cycle, cycle + 1000) if partition.has(now, p_key, departs=False))
+
+
 def test_at_reset_a_table_has_the_default_partition_with_full_membership():
-    partition = Partition()
+    partition = Partition(Turns())
     assert [key for key in range(1 << 16) if partition.has(0, key, departs=True)] == [0x7FFF, 0xFFFF]
     assert partition.checks == 0
 
@@ -58,36 +67,67 @@ def test_at_reset_a_table_has_the_default_partition_with_full_membership():
         (FULL | 0x7FFF, 0x7FFF, True),
     ],
 )
-@pytest.mark.parametrize("place", [0, 10, 11, 21, 22, 31])
+@pytest.mark.parametrize("place", [0, 11, 31])
 def test_two_members_of_a_partition_meet_if_one_of_them_is_a_full_one(place, entry, p_key, has):
-    assert table(*[0] * place, entry).has(100, p_key, departs=True) is has
-    assert table(*[0] * place, entry).has(100, p_key, departs=False) is (entry & 0x7FFF == p_key & 0x7FFF)
+    assert table(*[0] * place, entry).has(AT, p_key, departs=True) is has
+    assert table(*[0] * place, entry).has(AT, p_key, departs=False) is (entry & 0x7FFF == p_key & 0x7FFF)
 
 
 def test_a_partition_of_number_0_is_in_no_table():
-    assert not table(FULL, 0).has(100, FULL, departs=False)
-    assert not table(FULL, 0).has(100, 0, departs=False)
+    assert not table(FULL, 0).has(AT, FULL, departs=False)
+    assert not table(FULL, 0).has(AT, 0, departs=False)
 
 
-@pytest.mark.parametrize("entry", range(TABLE))
-@pytest.mark.parametrize("written", range(-1, 3))
-def test_a_table_is_looked_at_in_thirds(entry, written):
-    """In cycles 101 to 103: what is written then counts for the entries that have not been looked at."""
-    looked_at = 101 + entry // 11
-    for before, after in ((0, FULL | 5), (FULL | 5, 0)):
-        partition = table(*[0] * entry, before)
-        partition.write(102 + written, entry, after)
-        held = after if 102 + written <= looked_at else before
-        assert partition.has(103, 5, departs=True) is (held != 0)
+@pytest.mark.parametrize("entry", [0, 11, 31])
+def test_an_entry_that_changes_is_in_no_partition_for_a_while(entry):
+    """The old one to the third cycle after its turn, none from the fourth on, the new one from the eleventh on."""
+    partition = table(*[0] * entry, FULL | 5)
+    partition.write(AT, entry, FULL | 6)
+    held = {5: [], 6: []}
+    for cycle in range(AT, AT + 15):
+        for p_key, cycles in held.items():
+            if partition.has(cycle, p_key, departs=True):
+                cycles.append(cycle - AT)
+    assert held == {5: [0, 1, 2, 3], 6: [11, 12, 13, 14]}
 
 
-def test_of_several_writes_to_an_entry_the_last_one_before_it_is_looked_at_counts():
-    partition = table(FULL | 1)
-    for cycle in range(101, 104):
-        partition.write(cycle, 0, FULL | cycle)
-    assert [key for key in (1, 101, 102, 103) if partition.has(103, key, departs=True)] == [101]
-    assert [key for key in (1, 101, 102, 103) if partition.has(104, key, departs=True)] == [102]
-    assert [key for key in (1, 101, 102, 103) if partition.has(105, key, departs=True)] == [103]
+def test_an_entry_that_is_written_with_what_it_holds_stays_in_its_partition():
+    partition = table(FULL | 5)
+    partition.write(AT, 0, FULL | 5)
+    assert all(partition.has(cycle, 5, departs=True) for cycle in range(AT, AT + 30))
+
+
+def test_what_a_packet_that_departs_is_looked_for_in_does_not_spoil_what_one_that_arrives_is():
+    """Of two packets in the same cycle, the one that arrives is looked for in the table of the cycle before."""
+    partition = table(FULL | 5)
+    partition.write(AT, 0, FULL | 6)
+    assert not partition.has(AT + 4, 5, departs=True)
+    assert partition.has(AT + 3, 5, departs=False)
+
+
+@pytest.mark.parametrize("gap", range(1, 13))
+def test_written_entries_have_their_turns_ten_cycles_after_one_another(gap):
+    """Of several writes to an entry each has its turn, and lasts until the next one's."""
+    partition = table()
+    for place in range(4):
+        partition.write(AT + gap * place, 7, FULL | 1 + place)
+    held = [first(partition, 1 + place, AT) for place in range(4)]
+    assert held == [AT + max(gap, 10) * place + 11 for place in range(4)]
+
+
+def test_the_turns_of_a_switch_are_those_of_all_its_ports():
+    turns = Turns()
+    one, other = table(turns=turns), table(turns=turns)
+    for place, partition in enumerate((one, other, one)):
+        partition.write(AT + place, place, FULL | 5 + place)
+    assert [first(one, 5, AT), first(other, 6, AT), first(one, 7, AT)] == [AT + 11, AT + 21, AT + 31]
+
+
+def test_a_write_of_what_an_entry_holds_takes_its_turn_too():
+    partition = table(FULL | 5)
+    partition.write(AT, 0, FULL | 5)
+    partition.write(AT, 1, FULL | 6)
+    assert first(partition, 6, AT) == AT + 21
 
 
 # Packets on their way.
@@ -283,7 +323,7 @@ def test_partition_counts_as_it_is_in_the_cycle_after_row_1(star, ready):
         assert verdicts(bench) == [RCV if checked else GOOD]
 
 
-@pytest.mark.parametrize("entry", [0, 10, 11, 21, 22, 31])
+@pytest.mark.parametrize("entry", [0, 31])
 @pytest.mark.parametrize(("checks", "port", "verdict"), [((IN, 0), 1, RCV), ((0, OUT), 2, XMIT)])
 @pytest.mark.parametrize("grh", [False, True])
 @pytest.mark.parametrize("damaged", [False, True])
@@ -291,17 +331,17 @@ def test_a_key_that_is_written_while_it_is_looked_for(star, ready, damaged, grh,
     """A damaged packet is received row by row; whether it joined shows in that it is sent, marked bad."""
     k = 13 if grh else 3
     words = iba(1, 2, 5, grh=grh)
-    looked_at = arrival(len(words), ready) + k + 1 + entry // 11
-    for before, after in ((0, FULL | 5), (FULL | 5, 0)):
+    looked_at = arrival(len(words), ready) + k + (1 if checks[0] else 2)
+    for before, after, shows in ((0, FULL | 5, 11), (FULL | 5, 0, 4), (FULL | 5, 6, 4), (6, FULL | 5, 11)):
         for late in (0, 1):
             bench = checking(star, checks)
             set_table(bench, port, [0] * entry + [before])
-            bench.write(0, p_key_address(port, entry), after, looked_at - 2 + late)
+            bench.write(0, p_key_address(port, entry), after, looked_at - shows - 2 + late)
             if damaged:
                 bench.inject(ready - 1, 0, 1, Injection(Trigger.DATA, 2, 2, flip=1 << 24))
             post(bench, ready, words)
             bench.run(2000)
-            passes = (before if late else after) != 0
+            passes = (before if late else after) == FULL | 5
             assert len(bench.of(Kind.TX_DATA, 0, 2)) == passes, (before, late)
             if damaged:
                 assert verdicts(bench) == [Verdict.PHYSICAL]

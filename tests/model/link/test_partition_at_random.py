@@ -36,8 +36,8 @@ GAP = 2500
 PACKETS = 60
 WRITES = 25
 """While a packet is under way."""
-AIMED = 12
-"""Of the packet's key, or in its place, while it is looked for."""
+AIMED = 5
+"""Of the packet's key, or in its place, so that they take effect while it is looked for."""
 P_KEYS = (0x8001, 1, 0x8002, 2, 0x8003, 0x8000, 0, 0xFFFF)
 # Adapter i has LID i. Adapters 1 and 2 are at the first switch, 3 and 4 at the second; their ports 3 are connected.
 SWITCHES = (0, 1)
@@ -103,25 +103,32 @@ class Campaign:
             else:
                 self.set_entry(node, port, rng.randrange(TABLE), rng.choice(P_KEYS) if rng.random() < 0.1 else 0, at)
 
-    def check(self, node: int, port: int, cycle: int) -> None:
-        checks = self.rng.choice([0, 1, 2, 3, 4, 8, 15])
+    def check(self, node: int, port: int, cycle: int, checks: int | None = None) -> None:
+        if checks is None:
+            checks = self.rng.choice([0, 1, 2, 3, 4, 8, 15])
         given = self.write(node, port_address(port, PortRegister.PARTITION), checks, cycle)
-        self.registers.write(node, port, -1, Write(given + 2, checks))
+        self.registers.set_checks(node, port, Write(given + 2, checks))
 
     def set_entry(self, node: int, port: int, entry: int, p_key: int, cycle: int) -> None:
         given = self.write(node, p_key_address(port, entry), p_key, cycle)
-        self.registers.write(node, port, entry, Write(given + 2, p_key))
+        self.registers.set_entry(node, port, entry, given, p_key)
 
     def aim(self, node: int, ports: tuple[int, int], p_key: int, cycle: int) -> None:
-        """Writes about this cycle of a key that comes then, to a few entries of both its ports' tables."""
+        """Writes of a key that comes in this cycle, and of others in its place, to an entry or two of both tables.
+
+        An entry ceases to hold its key 6 cycles after a write, and holds the next from 13 on; looks are after 1 and 2.
+        """
         rng = self.rng
-        entries = [rng.choice([0, 10, 11, 21, 22, 31, rng.randrange(TABLE)]) for _ in range(2)]
-        for at in range(cycle - AIMED // 2 - 1, cycle + AIMED // 2 - 1):
-            port = rng.choice(ports)
-            if rng.random() < 0.1:
-                self.check(node, port, at)
-            else:
-                self.set_entry(node, port, rng.choice(entries), rng.choice([p_key | 0x8000, 0]), at)
+        places = [(port, rng.choice([0, rng.randrange(TABLE)])) for port in rng.sample(ports, rng.choice([1, 1, 2]))]
+        at = cycle + rng.randrange(4) - rng.choice([6, 13]) - 10 * rng.randrange(AIMED)
+        for port in ports:
+            self.check(node, port, at - 2, rng.choice(list(PartitionCheck)[:2]))
+        for place in range(AIMED):
+            held = rng.choice([0, 0x8004]) if place % 2 else p_key | 0x8000
+            self.set_entry(node, *rng.choice(places), held, at)
+            at += rng.randrange(1, 11)
+        if rng.random() < 0.2:
+            self.check(node, rng.choice(ports), at)
 
     def aim_at_first_switch(self, cycle: int, words: tuple[int, ...], path: list[tuple[int, int]]) -> None:
         """Of a packet that is posted in a cycle."""
@@ -200,7 +207,7 @@ def test_a_packet_that_an_earlier_switch_ended_early_joins_if_its_row_came(grh: 
     print(f"seed {seed}")
     campaign = Campaign(seed, "cut-through")
     campaign.bring_up()
-    campaign.registers.write(1, 3, -1, Write(READY, PartitionCheck.INBOUND))
+    campaign.registers.set_checks(1, 3, Write(READY, PartitionCheck.INBOUND))
     campaign.write(1, port_address(3, PortRegister.PARTITION), PartitionCheck.INBOUND)
     plans: list[Plan] = []
     for place, row in enumerate(range(2, 22)):
@@ -225,7 +232,7 @@ class Plan(NamedTuple):
 def run_and_compare(campaign: Campaign) -> None:
     campaign.bring_up()
     rng = campaign.rng
-    campaign.change(1500, often=60)
+    campaign.change(1500, often=40)
     plans: list[Plan] = []
     for place in range(PACKETS):
         cycle = READY + GAP * place
@@ -234,7 +241,7 @@ def run_and_compare(campaign: Campaign) -> None:
         path = path_of(source, target)
         damage = campaign.damage(cycle - 100, path, len(words)) if rng.random() < 0.3 else None
         campaign.posts.append(Post.of_words(cycle, source + 1, 0, words))
-        campaign.change(cycle - 200, often=WRITES)
+        campaign.change(cycle - 600, often=WRITES)
         campaign.aim_at_first_switch(cycle, words, path)
         campaign.change(cycle, often=WRITES)
         plans.append(Plan(cycle, words, path, damage))

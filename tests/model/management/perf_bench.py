@@ -6,11 +6,12 @@ from wire.mad import MadMethod, mad_data
 from wire.pma import (
     PORT_COUNTERS,
     PORT_RCV_ERROR_DETAILS,
+    PORT_VL_XMIT_WAIT_COUNTERS,
     PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
     perf_request,
 )
-from wire.registers import Counter, CounterHigh, Detail, PortRegister, lft_address, port_address
+from wire.registers import VL_XMIT_WAIT, Counter, CounterHigh, Detail, PortRegister, lft_address, port_address
 
 A = PmaAttribute
 SLID, DLID = 9, 7
@@ -21,6 +22,8 @@ OF_A_PORT = (
     A.PORT_COUNTERS_EXTENDED,
     A.PORT_RCV_ERROR_DETAILS,
     A.PORT_XMIT_DISCARD_DETAILS,
+    A.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS,
+    A.PORT_VL_XMIT_WAIT_COUNTERS,
 )
 PORT = 3
 WILD = bytes(range(1, 193))
@@ -72,6 +75,11 @@ DETAILS = [
             (Detail.HOQ_LIFE_DISCARDS, "port_sw_hoq_limit_discards", 2, 1),
         ],
     ),
+    (
+        A.PORT_VL_XMIT_WAIT_COUNTERS,
+        PORT_VL_XMIT_WAIT_COUNTERS,
+        [(VL_XMIT_WAIT + vl, f"port_vl_xmit_wait{vl}", 1 + vl // 2, vl % 2) for vl in range(16)],
+    ),
 ]
 HIGHS = [
     (CounterHigh.XMIT_DATA_HIGH, 2, "port_xmit_data"),
@@ -89,6 +97,8 @@ def reads_of(attribute):
     """(step, address) of what is read for an answer."""
     if attribute == A.PORT_SAMPLES_CONTROL:
         return [(144, port_address(PORT, PortRegister.TICK))]
+    if attribute == A.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS:
+        return [(152, port_address(PORT, PortRegister.FLOW_CTL_UPDATE_ERRORS))]
     if attribute == A.PORT_COUNTERS:
         return [(144 + 8 * word + access, port_address(PORT, counter)) for counter, word, access, _ in COUNTERS]
     for details, _, registers in DETAILS:

@@ -163,6 +163,33 @@ def test_details_are_read_and_set_one_by_one(switch, attribute, layout, register
     assert not any(data[layout.size_bytes :])
 
 
+def errors_of(*counts):
+    """PortVLXmitFlowCtlUpdateErrors of the first VLs, two bits each, as a word."""
+    return sum(count << 30 - 2 * vl for vl, count in enumerate(counts))
+
+
+@pytest.mark.parametrize("select", [0, 0b101, 0xFFFF])
+def test_a_set_of_flow_control_update_errors_says_of_which_vls_whatever_these_are(switch, select):
+    switch.registers[port_address(PORT, PortRegister.FLOW_CTL_UPDATE_ERRORS)] = errors_of(1, 2, 3, 0)
+    asked = bytes([9, PORT, *select.to_bytes(2, "big"), 0x12, 0x34, 0x56, 0x78])
+    answer, data = ask(switch, put(A.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS, asked + b"\xff" * 184))
+    assert steps(switch, "write") == [
+        (26, port_address(PORT, PortRegister.EXTENDED_LOW), select),
+        (27, port_address(PORT, PortRegister.FLOW_CTL_UPDATE_ERRORS), 0x12345678),
+    ]
+    assert steps(switch, "read") == reads_of(A.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS)
+    # The registers of this bench are memories.
+    assert (answer.status, data) == (MadStatus.OK, bytes([0, *asked[1:]]) + bytes(56))
+
+
+def test_flow_control_update_errors_of_all_ports_are_sums_that_stop_at_3_for_each_vl(switch):
+    for port, counts in enumerate(((1, 0, 3, 2), (1, 0, 3, 2), (0, 0, 3, 0), (0, 1, 3, 0)), 1):
+        switch.registers[port_address(port, PortRegister.FLOW_CTL_UPDATE_ERRORS)] = errors_of(*counts)
+    answer, data = ask(switch, get(A.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS, bytes([0, 255, 0xAB, 0xCD])))
+    assert answer.status == MadStatus.OK
+    assert data == bytes([0, 255, 0xAB, 0xCD]) + errors_of(2, 1, 3, 3).to_bytes(4, "big") + bytes(56)
+
+
 @pytest.mark.parametrize("method", [MadMethod.GET, MadMethod.SET])
 @pytest.mark.parametrize("attribute", OF_A_PORT)
 def test_all_ports_are_asked_one_after_the_other(switch, attribute, method):
