@@ -287,9 +287,8 @@ def counters_of_every_port(rng: random.Random) -> dict[int, int]:
     """Small numbers, and some near the end of their field or of half of it."""
     values = {}
     for port in (1, 2, 3):
-        values[port_address(port, PortRegister.FLOW_CTL_UPDATE_ERRORS)] = (
-            rng.getrandbits(2 * SWITCH.vls) << 32 - 2 * SWITCH.vls
-        )
+        errors = rng.getrandbits(2 * SWITCH.vls) << 32 - 2 * SWITCH.vls
+        values[port_address(port, PortRegister.FLOW_CTL_UPDATE_ERRORS)] = errors
         of_vls = [VL_XMIT_WAIT + vl for vl in range(16)]
         for register in (*Counter, *CounterHigh, *Detail, *of_vls, PortRegister.EXTENDED_LOW):
             bits = 16 if register in (*Detail, *of_vls) else COUNTER_WIDTHS.get(register, 32)  # type: ignore[call-overload]
