@@ -439,7 +439,8 @@ class PortCounters(wiring.Component):
             within &= ~Cat(Const(0, width), is_one.replicate(_LANE_BITS - width))
             lanes = sorted({self._places[register].lane for register in registers})
             exceeded += [is_one & shows[lane] & total[lane].value[width:].any() for lane in lanes]
-        is_more = Cat(exceeded).any()
+        is_more = Signal()
+        m.d.comb += is_more.eq(Cat(exceeded).any())
         lower = select(shows, [lane.value for lane in total]) | is_more.replicate(_LANE_BITS)
         higher = select(Cat(two, upper), [total[1].value, total[-1].value])
         return Cat(lower & within, higher | (is_more & (two | upper)).replicate(_LANE_BITS)), upper
