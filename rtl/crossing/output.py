@@ -82,6 +82,11 @@ class Output(wiring.Component):
             credit = (credits.cl[vl] - credits.tbs[vl])[:CREDIT_BITS]
             m.d.sync += self.facts.room[vl].eq(room_of(credit, swallows[vl]))
 
+        # What it is busy with is on the slot of its last offer.
+        sending = Signal.like(self.slot)
+        with m.If(self.offered):
+            m.d.sync += sending.eq(self.slot)
+
         # Availability is where the longest paths begin: the pace, and what is taken, are registers next to it.
         in_pace = Signal(init=1)
         m.d.sync += in_pace.eq(port.wide_follows | (self.phase == (_X1_GRANT_PHASE - 1) % 4))
@@ -92,6 +97,7 @@ class Output(wiring.Component):
         m.d.comb += [
             self.available.eq(~self.held & ~self.offered & ~taken[0] & in_pace),
             port.waiting.eq(self.heads.any() & ~self.offered & ~self.busy),
+            port.slots_waiting.eq(self.heads & ~Mux(self.offered, self.slot, Mux(self.busy, sending, 0))),
             credits.grant.eq(self.flow_control),
         ]
         return m

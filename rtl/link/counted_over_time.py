@@ -1,6 +1,6 @@
 """What is counted once it has lasted: errors that pile up, ticks of waiting (docs/pipeline.md, sections 8.3 and 10)."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -86,15 +86,18 @@ class BufferOverruns(wiring.Component):
 class XmitWait(wiring.Component):
     """Finds the ticks that were spent waiting.
 
+    Args:
+        those: how many may wait.
+
     Members:
-        waiting: the output waits in this cycle.
+        waiting: mask of those that wait in this cycle.
         tick: PortSamplesControl.Tick; a tick lasts a cycle more.
-        waited: a tick ends with this cycle, and the output waited in each of its cycles.
+        waited: a tick ends with this cycle; mask of those that waited in each of its cycles.
     """
 
-    waiting: In(1)
-    tick: In(DurationSignature(PortRegister.TICK))
-    waited: Out(1)
+    def __init__(self, those: int) -> None:
+        self._those = those
+        super().__init__({"waiting": In(those), "tick": In(DurationSignature(PortRegister.TICK)), "waited": Out(those)})
 
     def elaborate(self, platform: object) -> Module:
         """Build the tick and what is seen of it."""
@@ -105,10 +108,10 @@ class XmitWait(wiring.Component):
             timer.run.eq(1),
             timer.restart.eq(self.tick.written),
         ]
-        all_so_far = Signal(init=1)
+        so_far = Signal(self._those, init=-1)  # those that have waited since the tick began
         with m.If(timer.last | timer.restart):
-            m.d.sync += all_so_far.eq(1)
-        with m.Elif(~self.waiting):
-            m.d.sync += all_so_far.eq(0)
-        m.d.comb += self.waited.eq(timer.last & all_so_far & self.waiting)
+            m.d.sync += so_far.eq(-1)
+        with m.Else():
+            m.d.sync += so_far.eq(so_far & self.waiting)
+        m.d.comb += self.waited.eq(Mux(timer.last, so_far & self.waiting, 0))
         return m

@@ -19,9 +19,10 @@ from rtl.link.row import RowSignature, lrh_field
 from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
 from rtl.registers.bus import PortAccess
-from rtl.registers.counters import PortCounters
+from rtl.registers.counters import VL_XMIT_WAITS, PortCounters, vls_of_slots
 from rtl.registers.marking import PortMarking
 from rtl.registers.port_registers import ListEntry, PartitionChecks, PortRegisters, TimeLimitsSignature
+from rtl.rotation import how_many
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import CONSTRAINTS_BITS, FREE_BITS, LENGTH_BITS, NEED_BITS, VL_LIMIT_BITS
 from wire.codes import VL15, PortState
@@ -47,7 +48,8 @@ class SendingSignature(wiring.Signature):
         state, operational: the port's state, and the mask of its operational data VLs.
         wide, wide_follows: it is 4X, and will be in the next cycle.
         credits: of the other end, and the flow control packets to be sent to it.
-        waiting: a head for this output is visible and no packet keeps the output busy.
+        waiting: a head for this output is visible and no packet keeps the output busy; `slots_waiting`: mask of the
+            slots for which one is, and none of theirs does.
     """
 
     def __init__(self, vls: int) -> None:
@@ -59,6 +61,7 @@ class SendingSignature(wiring.Signature):
                 "wide_follows": Out(1),
                 "credits": Out(CreditSignature(vls)),
                 "waiting": In(1),
+                "slots_waiting": In(vls + 1),
             }
         )
 
@@ -285,7 +288,7 @@ class LinkPort(wiring.Component):
         """What the counters count, and their registers."""
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
-        m.submodules.counters = counters = PortCounters()
+        m.submodules.counters = counters = PortCounters(self._vls)
         counts, amounts = self._errors(m)
         counts |= {
             Counter.XMIT_DATA: transmitter.packet_sent,
@@ -300,13 +303,16 @@ class LinkPort(wiring.Component):
         amounts |= {Counter.XMIT_DATA: transmitter.index, Counter.RCV_DATA: verdict.k}
         m.d.comb += [counters.counts[counter.name].eq(value) for counter, value in counts.items()]
         m.d.comb += [counters.amounts[counter.name].eq(value) for counter, value in amounts.items()]
+        waited = parts.xmit_wait.waited[1:]
+        m.d.comb += [Cat(counters.counts[VL_XMIT_WAITS[vl]] for vl in vls_of_slots(self._vls)).eq(waited)]
+        m.d.comb += [counters.expired.eq(parts.watchdog.expired)]
         m.d.comb += [counters.reg.eq(reg), registers.counter.eq(counters.value)]
 
     def _errors(self, m: Module) -> tuple[_Moves, _Moves]:
         """Which counters of errors and of waiting move in this cycle, and by how much those that do not move by 1."""
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
-        m.submodules.xmit_wait = xmit_wait = XmitWait()
+        m.submodules.xmit_wait = xmit_wait = XmitWait(self._vls + 2)
         m.submodules.link_integrity = link_integrity = LinkIntegrity()
         m.submodules.buffer_overruns = buffer_overruns = BufferOverruns()
         symbol_error = Signal()
@@ -336,8 +342,9 @@ class LinkPort(wiring.Component):
 
         initializing = parts.port_state.initializing
         connect(m, registers.tick, xmit_wait.tick)
+        active = parts.port_state.state == PortState.ACTIVE
         m.d.comb += [
-            xmit_wait.waiting.eq(self.sending.waiting & (parts.port_state.state == PortState.ACTIVE)),
+            xmit_wait.waiting.eq(Mux(active, Cat(self.sending.waiting, self.sending.slots_waiting), 0)),
             link_integrity.error.eq(physical),
             link_integrity.threshold.eq(registers.local_phy_errors),
             buffer_overruns.overrun.eq(overrun),
@@ -363,7 +370,7 @@ class LinkPort(wiring.Component):
             Counter.LOCAL_LINK_INTEGRITY_ERRORS: link_integrity.exceeded,
             Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: buffer_overruns.exceeded,
             Counter.VL15_DROPPED: judged(Verdict.VL15_DROPPED),
-            Counter.XMIT_WAIT: xmit_wait.waited,
+            Counter.XMIT_WAIT: xmit_wait.waited[0],
             Detail.LOCAL_PHYSICAL_ERRORS: physical_errors.any(),
             Detail.MALFORMED_PACKET_ERRORS: malformed,
             Detail.BUFFER_OVERRUN_ERRORS: overrun,
@@ -376,11 +383,12 @@ class LinkPort(wiring.Component):
             Detail.HOQ_LIFE_DISCARDS: discarded(Discard.HOQ_LIFE),
         }
         amounts: _Moves = {
-            Counter.LINK_ERROR_RECOVERY: sum(recoveries[1:], recoveries[0]),
             Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
             Counter.XMIT_CONSTRAINT_ERRORS: self.xmit_constraints,
             Detail.LOCAL_PHYSICAL_ERRORS: physical_errors[0] + physical_errors[1],
         }
+        if self._vls > 1:
+            amounts[Counter.LINK_ERROR_RECOVERY] = how_many(recoveries)
         return counts, amounts
 
     def _trace(self, m: Module) -> None:

@@ -156,13 +156,14 @@ class AnswerWord(Stage):
 
     def _add_ports(self, m: Module, answer: data.View) -> Value:
         """The counters of all ports. Those of 64 bits are known with the last lower half: the upper half follows it."""
-        m.submodules.port_sum = port_sum = PortSum()
+        m.submodules.port_sum = port_sum = PortSum(self._parameters.vls)
         steps, chosen, write, number = self.steps, self.attribute.chosen, self.write, self.word.number
         m.d.sync += [
             port_sum.clear.eq(steps.at_in_slot(_SUM_BEGINS) & (steps.lap == 1)),
             port_sum.add.eq(steps.at_in_slot(WORD_TAKEN) & steps.of_slot.in_answer),
         ]
         with m.If(steps.at_in_slot(_SUM_BEGINS)):
+            m.d.sync += port_sum.pairs.eq(chosen[PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS.name])
             m.d.sync += port_sum.lower_half.eq(chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name] & number[0])
             for kind, words in FIELDS_OF_WORDS.items():
                 with m.If(chosen[kind.name]), m.Switch(number):

@@ -10,7 +10,7 @@ from rtl.management.attribute import WORDS, Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.departure import Route
 from rtl.management.place import WORD_BITS, Place, place
-from rtl.management.pma import PMA_ACCESSES
+from rtl.management.pma import PMA_ACCESSES, PmaAccess
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
 from rtl.management.task import IN_SLOT_BITS, SET_SLOT, SHORT_STEPS, SLOT_STEPS, WORD_TAKEN, OfSlot, Stage
 from rtl.management.windows import Access
@@ -106,7 +106,7 @@ def _heights() -> dict[str, dict[tuple[int, int], int]]:
     """By attribute, word and place among the reads of it: how far a field is above the lowest, if it is."""
     places: dict[str, list[Place]] = {
         SmaAttribute.PORT_INFO.name: [place(PORT_INFO[name]) for names in _PORT_INFO_READS for name in names],
-        **{name: [one.value for one in accesses if one.value is not None] for name, accesses in _OF_PMA.items()},
+        **{name: [one.value for one in accesses if one.read and one.value] for name, accesses in _OF_PMA.items()},
     }
     heights: dict[str, dict[tuple[int, int], int]] = {}
     for name, found in places.items():
@@ -135,6 +135,14 @@ _WORDS_READ: Final[dict[str, set[int]]] = {
     **{name: {access.word for access in accesses if access.read} for name, accesses in _OF_PMA.items()},
 }
 """The words with accesses in a Set, and for the answer, by attribute."""
+
+
+def _by_number(accesses: list[PmaAccess]) -> list[list[PmaAccess]]:
+    """Those that are given in the same step: one, or one for an answer and one in a Set."""
+    numbers: dict[tuple[int, int], list[PmaAccess]] = defaultdict(list)
+    for access in accesses:
+        numbers[access.word, access.number].append(access)
+    return [*numbers.values()]
 
 
 def _one_more(accesses: list[Signal]) -> Any:
@@ -392,15 +400,20 @@ class BusSteps(Stage):
         for attribute, accesses in PMA_ACCESSES.items():
             of_counter = _one_more(ready)
             with m.If(self.attribute.chosen[attribute.name] & (answering | setting)), m.Switch(number):
-                for access in accesses:
-                    value = entries if access.value is None else access.value.of(self.word.request)
-                    with m.Case(SLOT_STEPS * access.word + access.number):
-                        m.d.comb += [of_counter.addr.eq(self._of_port(access.register)), of_counter.wdata.eq(value)]
-                        if access.read:
-                            m.d.comb += of_counter.read.eq(answering)
-                        if access.written:
+                for of_number in _by_number(accesses):
+                    with m.Case(SLOT_STEPS * of_number[0].word + of_number[0].number):
+                        for access in of_number:
+                            word = entries if access.before else self.word.request
+                            value = access.value.of(word) if access.value else self.task.head.counter_select
                             selected = 1 if access.select is None else select[access.select]
-                            m.d.comb += of_counter.write.eq(setting & selected)
+                            if access.read:
+                                m.d.comb += of_counter.read.eq(answering)
+                            if access.written:
+                                m.d.comb += [of_counter.write.eq(setting & selected), of_counter.wdata.eq(value)]
+                        registers = [self._of_port(access.register) for access in of_number]
+                        m.d.comb += of_counter.addr.eq(
+                            registers[0] if len(registers) == 1 else Mux(answering, *registers)
+                        )
 
     def _take_what_is_read(self, m: Module) -> None:
         """It comes in the last step of its slot at the latest."""

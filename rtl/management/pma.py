@@ -10,15 +10,18 @@ from wire.pma import (
     PMA_COUNTERS,
     PMA_COUNTERS_EXTENDED,
     PMA_RCV_ERROR_DETAILS,
+    PMA_VL_XMIT_WAIT,
     PMA_XMIT_DISCARD_DETAILS,
     PORT_COUNTERS,
     PORT_COUNTERS_EXTENDED,
     PORT_RCV_ERROR_DETAILS,
     PORT_SAMPLES_CONTROL,
+    PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS,
+    PORT_VL_XMIT_WAIT_COUNTERS,
     PORT_XMIT_DISCARD_DETAILS,
     PmaAttribute,
 )
-from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, Detail, PacketCounter, PortRegister
+from wire.registers import HIGH_OF_COUNTER, VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
 
 __all__ = ["AS_IT_CAME", "COUNTER_WORDS", "FIELDS_OF_WORDS", "OF_PORTS", "PMA_ACCESSES", "TICK", "PmaAccess"]
 
@@ -28,12 +31,14 @@ OF_PORTS: Final[Mapping[PmaAttribute, Layout]] = {
     PmaAttribute.PORT_COUNTERS_EXTENDED: PORT_COUNTERS_EXTENDED,
     PmaAttribute.PORT_RCV_ERROR_DETAILS: PORT_RCV_ERROR_DETAILS,
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: PORT_XMIT_DISCARD_DETAILS,
+    PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS: PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS,
+    PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS: PORT_VL_XMIT_WAIT_COUNTERS,
 }
 """The attributes with a PortSelect."""
 
 TICK: Final = place(PORT_SAMPLES_CONTROL["tick"])
 
-_COUNTERS: Final[Mapping[str, Counter | Detail]] = {
+_COUNTERS: Final[Mapping[str, int]] = {
     "symbol_error_counter": Counter.SYMBOL_ERROR,
     "link_error_recovery_counter": Counter.LINK_ERROR_RECOVERY,
     "link_downed_counter": Counter.LINK_DOWNED,
@@ -61,8 +66,9 @@ _COUNTERS: Final[Mapping[str, Counter | Detail]] = {
     "port_neighbor_mtu_discards": Detail.NEIGHBOR_MTU_DISCARDS,
     "port_sw_lifetime_limit_discards": Detail.LIFE_TIME_DISCARDS,
     "port_sw_hoq_limit_discards": Detail.HOQ_LIFE_DISCARDS,
+    **{field.name: VL_XMIT_WAIT + vl for vl, field in enumerate(PMA_VL_XMIT_WAIT)},
 }
-"""The counters that are kept, by the names of their fields."""
+"""The registers of the counters that are kept, by the names of their fields."""
 
 _EXTENDED_COUNTERS: Final[Mapping[str, Counter | PacketCounter]] = {
     "port_xmit_data": Counter.XMIT_DATA,
@@ -77,13 +83,18 @@ _EXTENDED_COUNTERS: Final[Mapping[str, Counter | PacketCounter]] = {
 """Those of 64 bits, by the names of their fields in PortCountersExtended."""
 
 
+_FLOW_CTL_UPDATE_ERRORS: Final = "port_vl_xmit_flow_ctl_update_errors0"
+"""The first of the fields that are in one register."""
+
+
 class PmaAccess(NamedTuple):
     """An access to a register of the port.
 
     Attributes:
         word, number: it is access `number` in the slot of this word.
         register: what is read or written.
-        value: where what is written is in the word; None: it is the whole word before.
+        value: where what is read and written is in the word; None: CounterSelect is written.
+        before: what is written is there in the word before.
         select: bit of CounterSelect, and above it bit 0 of CounterSelect2, that has to be 1 if it is to be written;
             None: none.
         read, written: it is given for an answer, in a Set.
@@ -91,8 +102,9 @@ class PmaAccess(NamedTuple):
 
     word: int
     number: int
-    register: PortRegister | Counter | CounterHigh | Detail
+    register: int
     value: Place | None
+    before: bool = False
     select: int | None = None
     read: bool = True
     written: bool = True
@@ -105,22 +117,36 @@ def _narrow(counters: Iterable[Field]) -> list[PmaAccess]:
         if field.name in _COUNTERS:
             value = place(field)
             accesses = of_words[value.word]
-            accesses.append(PmaAccess(value.word, len(accesses), _COUNTERS[field.name], value, bit))
+            accesses.append(PmaAccess(value.word, len(accesses), _COUNTERS[field.name], value, select=bit))
     return [access for accesses in of_words.values() for access in accesses]
 
 
+def _whole(word: int) -> Place:
+    return Place(word, 0, WORD_BITS)
+
+
 def _port_counters_extended() -> list[PmaAccess]:
-    whole, low = WORD_BITS, PortRegister.EXTENDED_LOW
+    low = PortRegister.EXTENDED_LOW
     accesses = []
     for bit, field in enumerate(PMA_COUNTERS_EXTENDED):
         high = HIGH_OF_COUNTER[_EXTENDED_COUNTERS[field.name]]
         upper, lower = masks(field)
         accesses += [
-            PmaAccess(upper, 0, high, None, written=False),
-            PmaAccess(lower, 0, low, Place(lower, 0, whole), bit),
-            PmaAccess(lower, 1, high, None, bit, read=False),
+            PmaAccess(upper, 0, high, _whole(upper), written=False),
+            PmaAccess(lower, 0, low, _whole(lower), select=bit),
+            PmaAccess(lower, 1, high, _whole(lower), before=True, select=bit, read=False),
         ]
     return accesses
+
+
+def _flow_ctl_update_errors() -> list[PmaAccess]:
+    errors = PortRegister.FLOW_CTL_UPDATE_ERRORS
+    word = place(PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS[_FLOW_CTL_UPDATE_ERRORS]).word
+    return [
+        PmaAccess(word, 0, errors, _whole(word), written=False),
+        PmaAccess(word, 0, PortRegister.EXTENDED_LOW, None, read=False),
+        PmaAccess(word, 1, errors, _whole(word), read=False),
+    ]
 
 
 PMA_ACCESSES: Final[Mapping[PmaAttribute, list[PmaAccess]]] = {
@@ -129,15 +155,16 @@ PMA_ACCESSES: Final[Mapping[PmaAttribute, list[PmaAccess]]] = {
     PmaAttribute.PORT_COUNTERS_EXTENDED: _port_counters_extended(),
     PmaAttribute.PORT_RCV_ERROR_DETAILS: _narrow(PMA_RCV_ERROR_DETAILS),
     PmaAttribute.PORT_XMIT_DISCARD_DETAILS: _narrow(PMA_XMIT_DISCARD_DETAILS),
+    PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS: _flow_ctl_update_errors(),
+    PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS: _narrow(PMA_VL_XMIT_WAIT),
 }
 
 
 def _by_word(accesses: Iterable[PmaAccess]) -> dict[int, list[Place]]:
-    """An upper half is a whole word."""
     words: dict[int, list[Place]] = defaultdict(list)
     for access in accesses:
-        if access.read:
-            words[access.word].append(access.value or Place(access.word, 0, WORD_BITS))
+        if access.read and access.value:
+            words[access.word].append(access.value)
     return words
 
 

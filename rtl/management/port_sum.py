@@ -17,22 +17,33 @@ FIELD_ENDS = (4, 8, 16, 24)
 class PortSum(wiring.Component):
     """Adds a word of each port in turn, field by field; a field that overflows is all ones from then on.
 
+    Args:
+        vls: data VLs of the ports.
+
     Members:
         clear: the next word is the first one, of new fields or of lower halves.
-        ends: which of `FIELD_ENDS` divide the word's fields.
+        ends: which of `FIELD_ENDS` divide the word's fields. `pairs`: instead they are of 2 bits, the highest data VL
+            0's; those of VLs that there are not are 0.
         lower_half: it is the lower half of counters whose upper halves were added up before. Like `ends` it stays as it
             is from `clear` on until two cycles after the last word.
         add: `word` is added. In the second cycle after, `total` is the sum with it, and `upper` that of the upper
             halves.
     """
 
-    clear: In(1)
-    ends: In(len(FIELD_ENDS))
-    lower_half: In(1)
-    add: In(1)
-    word: In(WORD_BITS)
-    total: Out(WORD_BITS)
-    upper: Out(WORD_BITS)
+    def __init__(self, vls: int) -> None:
+        self._pairs = vls
+        super().__init__(
+            {
+                "clear": In(1),
+                "ends": In(len(FIELD_ENDS)),
+                "pairs": In(1),
+                "lower_half": In(1),
+                "add": In(1),
+                "word": In(WORD_BITS),
+                "total": Out(WORD_BITS),
+                "upper": Out(WORD_BITS),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
         """Add, then see to what is too large."""
@@ -60,6 +71,12 @@ class PortSum(wiring.Component):
             overflows = Mux(self.ends[part], carries[part], overflows)
             parts.insert(0, sums[part] | overflows.replicate(len(sums[part])))
 
+        of_pairs = Signal(2 * self._pairs)  # likewise, of fields of 2 bits
+        for pair in range(self._pairs):
+            here = slice(WORD_BITS - 2 * (pair + 1), WORD_BITS - 2 * pair)
+            more = kept[here] + self.word[here]
+            m.d.sync += of_pairs[len(of_pairs) - 2 * (pair + 1) :][:2].eq(more[:2] | more[2].replicate(2))
+
         # A field of 64 bits goes on in the upper halves.
         with m.If(self.clear):
             m.d.sync += kept.eq(0)
@@ -71,6 +88,8 @@ class PortSum(wiring.Component):
                 kept_upper.eq(kept_upper + carries[-1]),
                 beyond.eq(beyond | (carries[-1] & kept_upper.all())),
             ]
+        with m.Elif(added & self.pairs):
+            m.d.sync += kept.eq(Cat(Const(0, WORD_BITS - len(of_pairs)), of_pairs))
         with m.Elif(added):
             m.d.sync += [kept.eq(Cat(parts)), kept_upper.eq(Cat(sums)), beyond.eq(beyond | carries[-1])]
         m.d.comb += [

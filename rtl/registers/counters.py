@@ -1,9 +1,9 @@
 """A port's counters (IBTA vol 1, 16.1.3.5 and 16.1.4; docs/pipeline.md, section 10, management.md, section 6)."""
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NamedTuple
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -11,290 +11,508 @@ from amaranth.lib.wiring import In, Out
 from rtl.registers.bus import PortAccess
 from rtl.restoration import restored_write_port
 from rtl.rotation import any_of, select
-from rtl.widths import CONSTRAINTS_BITS
+from rtl.widths import CONSTRAINTS_BITS, INDEX_BITS, LENGTH_BITS
+from wire.codes import MIN_PKT_LEN_RAW, VL15
 from wire.registers import (
     COUNTER_WIDTHS,
     DATA_BITS,
     DETAIL_BITS,
     HIGH_OF_COUNTER,
+    VL_XMIT_WAIT,
     Counter,
     Detail,
     PacketCounter,
     PortRegister,
 )
 
-__all__ = ["AMOUNTS", "COUNTS", "PortCounters"]
+__all__ = ["VL_XMIT_WAITS", "PortCounters", "amounts_layout", "counts_layout", "most_counted", "vls_of_slots"]
 
-_WIDTHS: Final[dict[Counter | PacketCounter | Detail, int]] = {
-    **{counter: COUNTER_WIDTHS[counter] for counter in Counter},
-    **dict.fromkeys(PacketCounter, DATA_BITS),
-    **dict.fromkeys(Detail, DETAIL_BITS),
-}
-"""Of a counter's register; those of `HIGH_OF_COUNTER` have as many bits again above it."""
+_LANE_BITS: Final = 16
+_LANES: Final = 2 * DATA_BITS // _LANE_BITS
+_COLUMN_BITS: Final = 4
+"""A counter is in a word of lanes: in one, in two, or in all. Words and lanes are little more than offsets' bits."""
 
-COUNTS = data.StructLayout({counter.name: 1 for counter in _WIDTHS})
-"""Which counters move in a cycle."""
+_DETAIL_WORDS: Final = 0x4
+_XMIT_WAIT_WORD: Final = 0x7
+_WHOLE_WORDS: Final = 0x8
+_FREE_LANES: Final = [(_XMIT_WAIT_WORD, 2), (_XMIT_WAIT_WORD, 3), (0x6, 2), (0x6, 3)] + [
+    (word, lane) for word in (0x3, 0x10, 0x11) for lane in range(_LANES)
+]
+"""Where no others are than the counters by VL."""
 
-AMOUNTS = data.StructLayout(
-    {
-        Counter.XMIT_DATA.name: 12,
-        Counter.RCV_DATA.name: 12,
-        Counter.LINK_ERROR_RECOVERY.name: 4,
-        Counter.RCV_ERRORS.name: 2,
-        Counter.XMIT_CONSTRAINT_ERRORS.name: CONSTRAINTS_BITS,
-        Detail.LOCAL_PHYSICAL_ERRORS.name: 2,
-    }
+_ERROR_BITS: Final = 2
+"""Of FLOW_CTL_UPDATE_ERRORS, for each VL."""
+
+_ACCESSES: Final = 15
+"""To a port's counters, in twice as many cycles, with which nothing is lost."""
+
+_EACH_CYCLE: Final = (
+    Counter.SYMBOL_ERROR,
+    Counter.LINK_ERROR_RECOVERY,
+    Counter.RCV_ERRORS,
+    Counter.XMIT_WAIT,
+    Detail.LOCAL_PHYSICAL_ERRORS,
 )
-"""By how much those counters move that do not move by 1: words, the watchdogs of 15 VLs, link and agent, or the
-packets of all other ports, at once."""
-
-_WAITING_BITS: Final = 5
-"""Beyond those of an amount: of what a counter has counted since its last turn."""
-
-_ROW_BITS: Final = 4
-_COUNTER_ROWS: Final = {register >> _ROW_BITS for register in (*_WIDTHS, *HIGH_OF_COUNTER.values())}
-(_COUNTERS, _HALVES, _DETAILS, _PACKETS) = sorted(_COUNTER_ROWS)
-"""The registers of counters by the upper bits of their offsets: a place is little more than an offset.
-
-Those of `Counter`; its last one, of 32 bits, and the upper halves of its last four; those of `Detail`; those of
-`PacketCounter` and their upper halves.
-"""
-
-_PLACE_BITS: Final = 5
-_DETAIL_PLACES: Final = 0x10
-_XMIT_WAIT_PLACE: Final = 0x1A
-_PACKET_PLACES: Final = 0x1C
+"""These may move in every cycle, and those by VL; others move in every other one, as packets and link packets have two
+rows at least."""
+_LENGTHS: Final = (Counter.XMIT_DATA, Counter.RCV_DATA)
 
 
-def _place_of(counter: Counter | PacketCounter | Detail) -> int:
-    """Where what is counted waits, and is kept."""
-    row, column = divmod(counter, 1 << _ROW_BITS)
+VL_XMIT_WAITS: Final = {vl: f"VL_XMIT_WAIT_{vl}" for vl in range(VL15 + 1)}
+"""What the counters by VL are called."""
+
+
+def vls_of_slots(vls: int) -> list[int]:
+    """The VL of each slot."""
+    return [*range(vls), VL15]
+
+
+def _bits_of_counters(vls: int) -> dict[int, int]:
+    """Of a counter's register; those of `HIGH_OF_COUNTER` have as many bits again above it."""
     return {
-        _COUNTERS: column,
-        _HALVES: _XMIT_WAIT_PLACE,
-        _DETAILS: _DETAIL_PLACES | column,
-        _PACKETS: _PACKET_PLACES | column,
-    }[row]
+        **{counter: COUNTER_WIDTHS[counter] for counter in Counter},
+        **dict.fromkeys(PacketCounter, DATA_BITS),
+        **dict.fromkeys(Detail, DETAIL_BITS),
+        **{VL_XMIT_WAIT + vl: DETAIL_BITS for vl in vls_of_slots(vls)},
+    }
 
 
-_PLACES: Final = {_place_of(counter): counter for counter in _WIDTHS}
+def _names(vls: int) -> dict[int, str]:
+    """Of those counters."""
+    named = {counter: counter.name for counters in (Counter, PacketCounter, Detail) for counter in counters}
+    return named | {VL_XMIT_WAIT + vl: VL_XMIT_WAITS[vl] for vl in vls_of_slots(vls)}
 
-_NARROW_BITS: Final = DETAIL_BITS + 1
-"""What is kept of every counter. Of one of 16 bits or less the highest says that it was exceeded."""
 
-_WIDE: Final = {place for place, counter in _PLACES.items() if _WIDTHS[counter] == DATA_BITS}
-_WIDE_BITS: Final = 2 * DATA_BITS + 1
-"""What is kept of the others, PortXmitWait among them; the highest bit says that 64 were exceeded."""
+def counts_layout(vls: int) -> data.StructLayout:
+    """Which counters move in a cycle."""
+    return data.StructLayout(dict.fromkeys(_names(vls).values(), 1))
+
+
+def amounts_layout(vls: int) -> data.StructLayout:
+    """By how much those counters move that do not move by 1.
+
+    Words, the watchdogs of several VLs, link and agent at once, or the packets of all other ports.
+    """
+    return data.StructLayout(
+        {
+            Counter.XMIT_DATA.name: INDEX_BITS,
+            Counter.RCV_DATA.name: INDEX_BITS,
+            **({Counter.LINK_ERROR_RECOVERY.name: vls.bit_length()} if vls > 1 else {}),
+            Counter.RCV_ERRORS.name: 2,
+            Counter.XMIT_CONSTRAINT_ERRORS.name: CONSTRAINTS_BITS,
+            Detail.LOCAL_PHYSICAL_ERRORS.name: 2,
+        }
+    )
+
+
+def most_counted(register: int, vls: int, cycles: int) -> int:
+    """The most that a counter may have counted in so many cycles.
+
+    A packet's words have come, or gone, one a cycle. Packets of which a port objects to the partition have headers. The
+    agent has one packet at a time.
+    """
+    if register in _LENGTHS:
+        return (1 << LENGTH_BITS) - 1 + cycles
+    if register == Counter.XMIT_CONSTRAINT_ERRORS:
+        return ((1 << CONSTRAINTS_BITS) - 1) * -(-cycles // (MIN_PKT_LEN_RAW + 1))
+    if register == Counter.LINK_ERROR_RECOVERY:
+        return vls * cycles
+    agents = register in (Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)
+    return cycles + agents if register in _EACH_CYCLE or register >= VL_XMIT_WAIT else (cycles + 1) // 2
+
+
+class _Place(NamedTuple):
+    """Where what is counted waits, and is kept."""
+
+    word: int
+    lane: int
+    lanes: int
+
+
+def _places(vls: int) -> dict[int, _Place]:
+    """By counter, where it is."""
+    places = {}
+    free = iter(_FREE_LANES)
+    for register, bits in _bits_of_counters(vls).items():
+        row, column = divmod(register, 1 << _COLUMN_BITS)
+        if register in HIGH_OF_COUNTER:
+            # In the row of those of one lane they are at its end.
+            places[register] = _Place(_WHOLE_WORDS | column & 0x7, 0, _LANES)
+        elif bits == DATA_BITS:
+            places[register] = _Place(_XMIT_WAIT_WORD, 0, 2)
+        elif register >= VL_XMIT_WAIT:
+            places[register] = _Place(*next(free), 1)
+        else:
+            first = _DETAIL_WORDS if row == Detail.LOCAL_PHYSICAL_ERRORS >> _COLUMN_BITS else 0
+            places[register] = _Place(first | column >> 2, column % _LANES, 1)
+    return places
+
+
+_CODE_BITS: Final = 4
+"""Of numbers that go on in another order than that of their values."""
+
+
+def _code_after(code: Value) -> Value:
+    """The number after it, in the order of a shift register.
+
+    Each bit is what the one below it was, the lowest that of a shift register with feedback (x^4 + x^3 + 1), but for
+    the two numbers between which 0 is put in: one LUT, where an adder has one for each bit.
+    """
+    return Cat(code[-1] ^ code[-2] ^ ~code[:-1].any(), code[:-1])
+
+
+def _number_of_code(code: Value) -> Value:
+    """How many steps behind 0 it is."""
+    numbers, at = [0] * (1 << _CODE_BITS), 0
+    for number in range(len(numbers)):
+        numbers[at] = number
+        at = (at << 1 | (at >> 3 ^ at >> 2 ^ (at % 8 == 0)) & 1) % len(numbers)
+    return Array(Const(number, _CODE_BITS) for number in numbers)[code]
+
+
+_Lane: Final = data.StructLayout({"value": _LANE_BITS, "exceeded": 1})
+"""What is kept of a counter, or of a part of one. `exceeded` says that it has been more: the second lane of two and of
+four that it was more than 32 bits, the fourth that it was more than 64; else the lane of a counter of one."""
+
+_Word: Final = data.ArrayLayout(_Lane, _LANES)
+
+
+class _Access(NamedTuple):
+    """What an access is to.
+
+    Attributes:
+        word: of a counter. `may_be`: there may be an access to it.
+        two: a register shows two lanes, the first. `upper`: it shows the last two of four.
+        alone: it shows this lane, one-hot, or none.
+        extended_low, expired: it is EXTENDED_LOW, or FLOW_CTL_UPDATE_ERRORS.
+        reads, sets: what it does, if it is to a counter.
+    """
+
+    word: Signal
+    may_be: Signal
+    two: Signal
+    upper: Signal
+    alone: Signal
+    extended_low: Signal
+    expired: Signal
+    reads: Signal
+    sets: Signal
 
 
 class PortCounters(wiring.Component):
     """The counters of one port. They stop at all ones.
 
+    Args:
+        vls: data VLs.
+
     Members:
-        counts, amounts: what is counted in this cycle, visible in the next.
+        counts, amounts: what is counted in this cycle, visible in the next; no more than `most_counted`.
+        expired: mask of the VLs without a flow control packet for too long, in this cycle, likewise.
         reg: an access to the port. A write sets the counter, whatever is counted in the cycle. A value that the
             counter cannot hold is ignored.
         value: in the cycle after a read what is visible of a counter, or of EXTENDED_LOW; else 0.
     """
 
-    counts: In(COUNTS)
-    amounts: In(AMOUNTS)
-    reg: In(PortAccess)
-    value: Out(DATA_BITS)
+    def __init__(self, vls: int) -> None:
+        self._vls = vls
+        self._bits = _bits_of_counters(vls)
+        self._places = _places(vls)
+        self._words = sorted({place.word for place in self._places.values()})
+        self._word_bits = max(self._words).bit_length()
+        super().__init__(
+            {
+                "counts": In(counts_layout(vls)),
+                "amounts": In(amounts_layout(vls)),
+                "expired": In(vls),
+                "reg": In(PortAccess),
+                "value": Out(DATA_BITS),
+            }
+        )
 
     def elaborate(self, platform: object) -> Module:
-        """All are in one memory with one adder, and have a turn at it each while there is something to add.
+        """All are in one memory with one adder; each word of them has a turn at it while there is something to add.
 
         What a counter has counted since its last turn waits in a few bits of its own. An access takes the turn of its
-        cycle: nothing is lost unless most of 63 cycles have an access to the port's counters.
+        cycle: nothing is lost unless most of 30 cycles have an access to the port's counters.
         """
         m = Module()
-        reg = self.reg
+        access = self._decode(m)
 
-        # An access: to which counter, to its upper half. That it is to one of the counters' rows is known soonest.
-        row, column = reg.offset[_ROW_BITS:], reg.offset[:_ROW_BITS]
-        accesses, is_counter, high, low, sets = Signal(), Signal(), Signal(), Signal(), Signal()
-        m.d.comb += [
-            accesses.eq(reg.select & (reg.read | reg.write) & _is_one_of(row, sorted(_COUNTER_ROWS))),
-            high.eq(_is_one_of(reg.offset, HIGH_OF_COUNTER.values())),
-            is_counter.eq(reg.select & (_is_one_of(reg.offset, _WIDTHS) | high)),
-            low.eq(reg.select & (reg.offset == PortRegister.EXTENDED_LOW)),
-            sets.eq(is_counter & reg.write & ~self._too_large()),
-        ]
-
-        # Whose turn it is: of the counter accessed, else of all, once each since something was counted.
-        turn, left = Signal(_PLACE_BITS), Signal(range(len(_PLACES) + 1))
-        place, works = Signal(_PLACE_BITS), Signal()
-        m.d.comb += [
-            place.eq(Mux(accesses, _place(m, row, column), turn)),
-            works.eq(accesses | (left != 0)),
-        ]
-        with m.If((place == turn) & (left != 0)):
-            m.d.sync += [left.eq(left - 1), turn.eq(_following(turn))]
+        # Whose turn it is: of the word accessed, else of all, once each since something was counted.
+        turn, left = Signal(self._word_bits), Signal(range(len(self._words) + 1))
+        word, works = Signal(self._word_bits), Signal()
+        m.d.comb += [word.eq(Mux(access.may_be, access.word, turn)), works.eq(access.may_be | (left != 0))]
+        with m.If((word == turn) & (left != 0)):
+            m.d.sync += [left.eq(left - 1), turn.eq(self._following(turn))]
         with m.If(self.counts.as_value().any()):
-            m.d.sync += left.eq(len(_PLACES))
-        waited, and_one = self._wait(m, place, works, sets)
+            m.d.sync += left.eq(len(self._words))
 
-        # In the next cycle it is added to what is kept, or what a write gives to nothing. The upper half is given
-        # together with the lower one, which EXTENDED_LOW has.
-        extended_low, total = Signal(DATA_BITS), Signal(_WIDE_BITS)
-        at, adds = Signal(_PLACE_BITS), Signal()
-        kept, given, gives_above = Signal(_WIDE_BITS), Signal(2 * DATA_BITS), Signal()
-        # The upper bits of all but the wide ones mean nothing.
-        before = Cat(
-            _kept(m, "narrow", (1 << _PLACE_BITS, place, at), total[:_NARROW_BITS], adds),
-            _kept(
-                m,
-                "wide",
-                (1 << _PLACE_BITS - 1, _wide_word(place), _wide_word(at)),
-                total[_NARROW_BITS:],
-                adds & _is_wide(at),
-            ),
-        )
-        m.d.sync += [at.eq(place), adds.eq(works), gives_above.eq(sets & high & reg.wdata.any())]
-        with m.If(sets):
-            m.d.sync += [kept.eq(0), given.eq(Mux(high, Cat(extended_low, reg.wdata), reg.wdata))]
-        with m.Else():
-            # What is being added to it is not in the memory yet.
-            m.d.sync += [kept.eq(Mux(adds & (place == at), total, before)), given.eq(0)]
-        added = given | waited
-        m.d.comb += total.eq(self._total(kept, added, and_one, _is_wide(at)))
+        # In the next cycle it is added to what is kept, or what a write gives to nothing.
+        at, adds = Signal(self._word_bits), Signal()
+        m.d.sync += [at.eq(word), adds.eq(works)]
+        extended_low, kept, total = Signal(DATA_BITS), Signal(_Word), Signal(_Word)
+        before = _kept(m, (1 << self._word_bits, word, at), total.as_value(), adds)
+        given, sets, gives_above = self._give(m, access, extended_low)
+        waited, ones = self._wait(m, word, works, sets)
+        for lane in range(_LANES):
+            with m.If(sets[lane]):
+                m.d.sync += kept[lane].eq(0)
+            with m.Else():
+                # What is being added to it is not in the memory yet.
+                m.d.sync += kept[lane].eq(Mux(adds & (word == at), total[lane], before[lane]))
+        joined = Signal(_LANES)  # with the lane above
+        is_whole = self._is_whole(word)
+        m.d.sync += joined.eq(Cat(is_whole | (word == _XMIT_WAIT_WORD), is_whole, is_whole))
+        _add(m, kept, [given[lane] | waited[lane] for lane in range(_LANES)], ones, joined, total)
+        with m.If(gives_above):
+            m.d.comb += total[1].exceeded.eq(1)
 
-        # What a read shows.
-        shows, shows_high, shows_low = Signal(), Signal(), Signal()
+        errors = self._count_expired(m, access, extended_low)
+        shown, upper = self._show(m, access, total)
+        shows_low, shows_errors = Signal(), Signal()
         m.d.sync += [
-            shows.eq(is_counter & reg.read & ~high),
-            shows_high.eq(is_counter & reg.read & high),
-            shows_low.eq(low & reg.read),
+            shows_low.eq(access.extended_low & self.reg.read),
+            shows_errors.eq(access.expired & self.reg.read),
         ]
-        exceeded = total[-1].replicate(DATA_BITS)
-        above = kept[DATA_BITS:].any() | gives_above
-        carry = kept[DATA_BITS] ^ added[DATA_BITS] ^ total[DATA_BITS]
-        m.d.comb += self.value.eq(
-            Mux(shows, _shown(m, at, total, above | carry), 0)
-            | Mux(shows_high, total[DATA_BITS : 2 * DATA_BITS] | exceeded, 0)
-            | Mux(shows_low, extended_low, 0)
-        )
-        with m.If(shows_high):
-            m.d.sync += extended_low.eq(total[:DATA_BITS] | exceeded)
-        with m.If(low & reg.write):
-            m.d.sync += extended_low.eq(reg.wdata)
+        m.d.comb += self.value.eq(shown | Mux(shows_low, extended_low, 0) | Mux(shows_errors, errors, 0))
+        with m.If(upper):
+            lower = Cat(total[0].value, total[1].value)
+            m.d.sync += extended_low.eq(lower | total[-1].exceeded.replicate(DATA_BITS))
+        with m.If(access.extended_low & self.reg.write):
+            m.d.sync += extended_low.eq(self.reg.wdata)
         return m
+
+    def _decode(self, m: Module) -> _Access:
+        """What there is on the bus. That it is to one of the counters' rows is known soonest."""
+        reg = self.reg
+        access = _Access(
+            *(
+                Signal(shape, name=name)
+                for name, shape in zip(_Access._fields, (self._word_bits, 1, 1, 1, _LANES, 1, 1, 1, 1), strict=True)
+            )
+        )
+        row, column = reg.offset[_COLUMN_BITS:], reg.offset[:_COLUMN_BITS]
+        rows = {register >> _COLUMN_BITS for register in (*self._places, *HIGH_OF_COUNTER.values())}
+        is_counter = reg.select & (access.two | access.upper | access.alone.any())
+        m.d.comb += [
+            access.may_be.eq(reg.select & (reg.read | reg.write) & _is_one_of(row, sorted(rows))),
+            access.two.eq(_is_one_of(reg.offset, (at for at, place in self._places.items() if place.lanes > 1))),
+            access.upper.eq(_is_one_of(reg.offset, HIGH_OF_COUNTER.values())),
+            access.extended_low.eq(reg.select & (reg.offset == PortRegister.EXTENDED_LOW)),
+            access.expired.eq(reg.select & (reg.offset == PortRegister.FLOW_CTL_UPDATE_ERRORS)),
+            access.reads.eq(is_counter & reg.read),
+            access.sets.eq(is_counter & reg.write & ~self._too_large()),
+        ]
+        for lane in range(_LANES):
+            alone = [at for at, place in self._places.items() if (place.lane, place.lanes) == (lane, 1)]
+            m.d.comb += access.alone[lane].eq(_is_one_of(reg.offset, alone))
+        word = access.word
+        with m.Switch(row[:3]):
+            with m.Case(Counter.SYMBOL_ERROR >> _COLUMN_BITS):
+                m.d.comb += word.eq(Mux(column[2:].all(), column, column[2:]))
+            with m.Case(Counter.XMIT_WAIT >> _COLUMN_BITS):
+                m.d.comb += word.eq(Mux(column[2:].all(), column, _XMIT_WAIT_WORD))
+            with m.Case(Detail.LOCAL_PHYSICAL_ERRORS >> _COLUMN_BITS):
+                m.d.comb += word.eq(_DETAIL_WORDS | column[2:])
+            with m.Case(PacketCounter.UNICAST_XMIT_PKTS >> _COLUMN_BITS):
+                m.d.comb += word.eq(_WHOLE_WORDS | column[:2])
+            with m.Default(), m.Switch(column):
+                for vl in vls_of_slots(self._vls):
+                    with m.Case(vl):
+                        m.d.comb += word.eq(self._places[VL_XMIT_WAIT + vl].word)
+        return access
 
     def _too_large(self) -> Value:
         """More is written than the counter can hold."""
         reg = self.reg
         return Cat(
-            _is_one_of(reg.offset, (counter for counter, bits in _WIDTHS.items() if bits == width))
+            _is_one_of(reg.offset, (counter for counter, bits in self._bits.items() if bits == width))
             & reg.wdata[width:].any()
-            for width in sorted({*_WIDTHS.values()} - {DATA_BITS})
+            for width in sorted({*self._bits.values()} - {DATA_BITS})
         ).any()
 
-    def _wait(self, m: Module, place: Value, works: Value, sets: Value) -> tuple[Value, Value]:
-        """What the counter at this place has counted, in the next cycle; of others it goes on waiting.
+    def _is_whole(self, word: Value) -> Value:
+        """It has one counter, of all lanes."""
+        return word[3] & ~word[4:].any()
 
-        Apart from a count of 1 in the cycle itself, which may come late. What is set has counted nothing.
+    def _following(self, turn: Value) -> Value:
+        """The next word that has a counter."""
+        following: Value = (turn + 1)[: self._word_bits]
+        for word in sorted({*range(1 << self._word_bits)} - {*self._words}):
+            after = next((used for used in self._words if used > word), 0)
+            following = Mux(turn == word - 1, after, following)
+        return following
+
+    def _give(self, m: Module, access: _Access, extended_low: Value) -> tuple[list[Signal], Signal, Signal]:
+        """What a write gives to each lane, in the next cycle; which it sets, in this; it gives more than 32 bits.
+
+        The upper half is given together with the lower one, which EXTENDED_LOW has; to the register of the lower half
+        alone what is above is 0.
         """
-        is_taken = Signal(1 << _PLACE_BITS)
-        m.d.comb += is_taken.eq(Mux(works, 1 << place, 0))
-        waiting: list[list[Value]] = [[] for _ in range(1 << _PLACE_BITS)]
-        for at, counter in _PLACES.items():
-            counts = self.counts[counter.name]
-            amount = self.amounts[counter.name] if counter.name in dict(iter(AMOUNTS)) else Const(1, 1)
-            waits = Signal(_WAITING_BITS + len(amount), name=f"{counter.name}_waits")
-            after = Signal.like(waits, name=f"{counter.name}_after")
-            m.d.comb += after.eq(waits + amount)
-            with m.If(is_taken[at]):
+        two, upper, alone, wdata = access.two, access.upper, access.alone, self.reg.wdata
+        halves = wdata[:_LANE_BITS], wdata[_LANE_BITS:]
+        values = (
+            Mux(upper, extended_low[:_LANE_BITS], halves[0]),
+            Mux(upper, extended_low[_LANE_BITS:], Mux(alone[1], *halves)),
+            halves[0],
+            Mux(upper, halves[1], halves[0]),
+        )
+        given = [Signal(_LANE_BITS, name=f"given_{lane}") for lane in range(_LANES)]
+        sets, gives_above = Signal(_LANES), Signal()
+        whole = upper | (two & self._is_whole(access.word))
+        for lane in range(_LANES):
+            gives = alone[lane] | upper | (two if lane < 2 else 0)
+            m.d.sync += given[lane].eq(Mux(access.sets & gives, values[lane], 0))
+            m.d.comb += sets[lane].eq(access.sets & (gives | whole))
+        m.d.sync += gives_above.eq(access.sets & upper & wdata.any())
+        return given, sets, gives_above
+
+    def _wait(self, m: Module, word: Value, works: Value, sets: Value) -> tuple[list[Value], list[Value]]:
+        """By lane, what the word's counter has counted, in the next cycle, and one more; of others it goes on waiting.
+
+        A count of 1 in the cycle itself may come late, and is the one more. What is set has counted nothing.
+        """
+        is_taken = Signal(1 << self._word_bits)
+        m.d.comb += is_taken.eq(Mux(works, 1 << word, 0))
+        words = len(self._words)
+        most_cycles = words - 1 + _ACCESSES * -(-words // _ACCESSES)
+        names, amounts = _names(self._vls), amounts_layout(self._vls).members
+        waiting: list[dict[int, tuple[Value, Value, bool]]] = [{} for _ in range(_LANES)]
+        for register, place in self._places.items():
+            name = names[register]
+            counts = self.counts[name]
+            bits = most_counted(register, self._vls, most_cycles).bit_length()
+            waits, after = Signal(bits, name=f"{name}_waits"), Signal(bits, name=f"{name}_after")
+            is_code = name not in amounts and bits == _CODE_BITS
+            if name in amounts:
+                m.d.comb += after.eq(waits + self.amounts[name])
+            else:
+                m.d.comb += after.eq(_code_after(waits) if is_code else waits + 1)
+            with m.If(is_taken[place.word]):
                 m.d.sync += waits.eq(0)
             with m.Elif(counts):
                 m.d.sync += waits.eq(after)
-            waiting[at] = [waits, counts] if len(amount) == 1 else [Mux(counts, after, waits), Const(0)]
+            waits, one = (Mux(counts, after, waits), Const(0, 1)) if name in amounts else (waits, counts)
+            waiting[place.lane][place.word] = waits, one, is_code
 
-        # Half of the choice is made in this cycle, the rest in the next.
-        low_bits = _PLACE_BITS - 2
-        column = Signal(1 << low_bits)
-        m.d.comb += column.eq(1 << place[:low_bits])
-        parts, ones = [], []
-        for quarter in range(1 << 2):
-            of_quarter = waiting[quarter << low_bits : (quarter + 1) << low_bits]
-            there = [(bit, one) for bit, one in zip(column, of_quarter, strict=True) if one]
-            chosen = Cat(bit for bit, _ in there)
-            of_part = select(chosen, [waits for _, (waits, _) in there])
-            part, one = Signal(len(of_part), name=f"part_{quarter}"), Signal(name=f"one_{quarter}")
-            is_there = works & ~sets & (place[low_bits:] == quarter)
-            m.d.sync += [
-                part.eq(Mux(is_there, of_part, 0)),
-                one.eq(select(chosen, [counts for _, (_, counts) in there]) & is_there),
-            ]
+        # Of every four words one is chosen in this cycle, of these in the next.
+        waited, ones = [], []
+        for lane, of_lane in enumerate(waiting):
+            here = works & ~sets[lane]
+            choice = _Choice(m, f"lane_{lane}", word, here)
+            numbers = choice.of({at: waits for at, (waits, _, is_code) in of_lane.items() if not is_code})
+            codes = choice.of({at: waits for at, (waits, _, is_code) in of_lane.items() if is_code})
+            waited.append(numbers | _number_of_code(codes))
+            ones.append(choice.of({at: one for at, (_, one, _) in of_lane.items()}))
+        return waited, ones
+
+    def _count_expired(self, m: Module, access: _Access, extended_low: Value) -> Value:
+        """FLOW_CTL_UPDATE_ERRORS; EXTENDED_LOW says of which VLs it is written."""
+        fields = [Signal(_ERROR_BITS, name=f"flow_control_errors_{vl}") for vl in range(self._vls)]
+        above = Const(0, DATA_BITS - _ERROR_BITS * self._vls)
+        for vl, field in enumerate(fields):
+            given = self.reg.wdata[DATA_BITS - _ERROR_BITS * (vl + 1) :][:_ERROR_BITS]
+            with m.If(access.expired & self.reg.write & extended_low[vl]):
+                m.d.sync += field.eq(given)
+            with m.Elif(self.expired[vl] & ~field.all()):
+                m.d.sync += field.eq(field + 1)
+        return Cat(above, *reversed(fields))
+
+    def _show(self, m: Module, access: _Access, total: data.View) -> tuple[Value, Signal]:
+        """What a read shows of a counter, all ones if it is more than its register has; it reads an upper half."""
+        shows, two, upper = Signal(_LANES), Signal(), Signal()
+        first_of_lane = (access.two, 0, access.upper, 0)
+        m.d.sync += [
+            shows.eq(Mux(access.reads, access.alone | Cat(*map(Value.cast, first_of_lane)), 0)),
+            two.eq(access.reads & access.two),
+            upper.eq(access.reads & access.upper),
+        ]
+        exceeded: list[Value] = [two & total[1].exceeded, upper & total[-1].exceeded]
+        for lane in range(_LANES):
+            alone = shows[lane] & ~(two | upper)
+            exceeded.append(alone & total[lane].exceeded)
+        within: Value = Const((1 << _LANE_BITS) - 1)
+        for width in sorted({bits for bits in self._bits.values() if bits < _LANE_BITS}):
+            registers = [register for register, bits in self._bits.items() if bits == width]
+            is_one = Signal(name=f"has_{width}_bits")
+            m.d.sync += is_one.eq(_is_one_of(self.reg.offset, registers))
+            within &= ~Cat(Const(0, width), is_one.replicate(_LANE_BITS - width))
+            lanes = sorted({self._places[register].lane for register in registers})
+            exceeded += [is_one & shows[lane] & total[lane].value[width:].any() for lane in lanes]
+        is_more = Signal()
+        m.d.comb += is_more.eq(Cat(exceeded).any())
+        lower = select(shows, [lane.value for lane in total]) | is_more.replicate(_LANE_BITS)
+        higher = select(Cat(two, upper), [total[1].value, total[-1].value])
+        return Cat(lower & within, higher | (is_more & (two | upper)).replicate(_LANE_BITS)), upper
+
+
+class _Choice:
+    """Which of a lane's values is that of a word; half of the choice is made in this cycle, the rest in the next.
+
+    Args:
+        m: gets the registers between.
+        name: of the lane.
+        word: whose value, if `there`.
+    """
+
+    def __init__(self, m: Module, name: str, word: Value, there: Value) -> None:
+        self._m = m
+        self._name = name
+        self._word = word
+        self._there = there
+        self._chosen = 0
+
+    def of(self, values: Mapping[int, Value]) -> Value:
+        """The value, of those by word, in the next cycle; 0 if the word has none."""
+        column, rest = self._word[:2], self._word[2:]
+        parts = []
+        self._chosen += 1
+        for quarter in sorted({word >> 2 for word in values}):
+            there = {word & 3: value for word, value in values.items() if word >> 2 == quarter}
+            value = any_of(Mux(column == number, value, 0) for number, value in there.items())
+            part = Signal(len(value), name=f"{self._name}_{self._chosen}_{quarter}")
+            self._m.d.sync += part.eq(Mux(self._there & (rest == quarter), value, 0))
             parts.append(part)
-            ones.append(one)
-        return any_of(parts), Cat(ones).any()
+        return any_of(parts) if parts else Const(0, 1)
 
-    def _total(self, kept: Value, added: Value, and_one: Value, is_wide: Value) -> Value:
-        """The sum. What says that a counter was exceeded stays."""
-        total = (Cat(Const(1, 1), kept) + Cat(and_one, added))[1:][:_WIDE_BITS]
-        over = _NARROW_BITS - 1
-        return Cat(
-            total[:over],
-            total[over] | (kept[over] & ~is_wide),
-            total[over + 1 : -1],
-            total[-1] | kept[-1],
-        )
+
+def _add(
+    m: Module, kept: data.View, added: Iterable[Value], ones: Iterable[Value], joined: Signal, total: data.View
+) -> None:
+    """TOTAL is the sum, lane by lane. What says that a counter was exceeded stays.
+
+    One chain of carries, with a place below each lane: two ones there give a carry, the one more, and a single one,
+    where it is joined with the lane below, passes that one's on.
+    """
+    below: Value = Const(0, 1)
+    operands: list[tuple[Value, Value]] = []
+    for lane, (more, one) in enumerate(zip(added, ones, strict=True)):
+        operands += [(one, one | below), (kept[lane].value, Cat(more, Const(0, _LANE_BITS))[:_LANE_BITS])]
+        below = joined[lane]
+    chain = Signal(_LANES * (_LANE_BITS + 1) + 1)
+    m.d.comb += chain.eq(Cat(first for first, _ in operands) + Cat(second for _, second in operands))
+    for lane in range(_LANES):
+        *value, carry = chain[1 + lane * (_LANE_BITS + 1) :][: _LANE_BITS + 1]
+        m.d.comb += [
+            total[lane].value.eq(Cat(value)),
+            total[lane].exceeded.eq(kept[lane].exceeded | (carry ^ joined[lane])),
+        ]
 
 
 def _is_one_of(offset: Value, registers: Iterable[int]) -> Value:
     return Cat(offset == register for register in registers).any()
 
 
-def _place(m: Module, row: Value, column: Value) -> Value:
-    """`_place_of`, of a counter's register or of its upper half; of others it means nothing."""
-    place = Signal(_PLACE_BITS, name="place_of_register")
-    with m.Switch(row[:3]):
-        with m.Case(_COUNTERS):
-            m.d.comb += place.eq(column)
-        with m.Case(_HALVES):
-            m.d.comb += place.eq(Mux(column[-1], column, _XMIT_WAIT_PLACE))
-        with m.Case(_DETAILS):
-            m.d.comb += place.eq(_DETAIL_PLACES | column)
-        with m.Default():
-            m.d.comb += place.eq(_PACKET_PLACES | column)
-    return place
-
-
-def _kept(m: Module, name: str, words: tuple[int, Value, Value], value: Value, writes: Value) -> Value:
+def _kept(m: Module, words: tuple[int, Value, Value], value: Value, writes: Value) -> Any:
     """What a memory of so many words has at the first of these two; VALUE is what is written at the second."""
     depth, word, written = words
-    m.submodules[name] = memory = Memory(shape=len(value), depth=depth, init=[])
+    m.submodules.kept = memory = Memory(shape=_Word, depth=depth, init=[])
     reader: Any = memory.read_port(domain="comb")
-    writer = restored_write_port(m, memory, lambda _: Const(0, len(value)))
-    m.d.comb += [reader.addr.eq(word), writer.addr.eq(written), writer.data.eq(value), writer.en.eq(writes)]
-    return Value.cast(reader.data)
-
-
-def _following(turn: Value) -> Value:
-    """The next place that has a counter."""
-    following: Value = (turn + 1)[:_PLACE_BITS]
-    for place in sorted({*range(1 << _PLACE_BITS)} - {*_PLACES}):
-        following = Mux(turn == place - 1, (place + 1) % (1 << _PLACE_BITS), following)
-    return following
-
-
-def _is_wide(place: Value) -> Value:
-    return _is_one_of(place, sorted(_WIDE))
-
-
-def _wide_word(place: Value) -> Value:
-    """The word of a place of `_WIDE`; no two have the same."""
-    return Cat(place[:2], place[4], place[2])
-
-
-def _shown(m: Module, place: Value, total: Value, exceeds_32: Value) -> Value:
-    """A counter as its register shows it, all ones if it is more. Of 64 bits that is their lower half."""
-    within: Value = Const(0, DATA_BITS)
-    exceeded = []
-    for width in sorted({*_WIDTHS.values()}):
-        is_one = Signal(name=f"has_{width}_bits")
-        m.d.comb += is_one.eq(_is_one_of(place, (at for at, counter in _PLACES.items() if _WIDTHS[counter] == width)))
-        within |= is_one.replicate(width)
-        exceeded.append(is_one & (total[width:_NARROW_BITS].any() if width < DATA_BITS else exceeds_32))
-    return (total[:DATA_BITS] | Cat(exceeded).any().replicate(DATA_BITS)) & within
+    writer = restored_write_port(m, memory, lambda _: Const(0, _Word.size))
+    m.d.comb += [
+        reader.addr.eq(word),
+        writer.addr.eq(written),
+        Value.cast(writer.data).eq(value),
+        writer.en.eq(writes),
+    ]
+    return reader.data

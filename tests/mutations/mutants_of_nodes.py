@@ -277,8 +277,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "counters wrap",
         "registers/counters.py",
-        "(total[:DATA_BITS] | Cat(exceeded).any().replicate(DATA_BITS)) & within",
-        "total[:DATA_BITS] & within",
+        "m.d.comb += is_more.eq(Cat(exceeded).any())",
+        "m.d.comb += is_more.eq(0)",
         mixed("counters_end", "S"),
         Kind.BUS_READ,
         "S",
@@ -304,8 +304,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "PortXmitWait also counts ticks that were not waited through",
         "link/counted_over_time.py",
-        "m.d.sync += all_so_far.eq(0)",
-        "m.d.sync += all_so_far.eq(all_so_far)",
+        "m.d.sync += so_far.eq(so_far & self.waiting)",
+        "m.d.sync += so_far.eq(so_far)",
         mixed("credits_run_out", "S"),
         Kind.BUS_READ,
         "S",

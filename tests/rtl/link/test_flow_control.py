@@ -350,6 +350,18 @@ def test_each_vl_has_a_watchdog() -> None:
     assert port.counts(Counter.LINK_ERROR_RECOVERY) == [(30, 3), (39, 4)]
 
 
+def test_each_vls_watchdog_counts_for_itself() -> None:
+    port = PortBench(vls=8)
+    port.watch = PortRegister.FLOW_CTL_UPDATE_ERRORS
+    port.write(1, PortRegister.OPERATIONAL_VLS, 3)
+    port.write(2, PortRegister.FC_WATCHDOG, 20)
+    port.write(8, PortRegister.STATE, PortState.ARMED)
+    port.receive(16, link_rows(vl=2))  # good at 19
+    port.run(45)
+    silent, all_four = 0b01_01_00_01 << 24, 0b01_01_01_01 << 24
+    assert port.counts(PortRegister.FLOW_CTL_UPDATE_ERRORS) == [(30, silent), (39, all_four)]
+
+
 def test_a_good_packet_in_the_last_moment_keeps_the_watchdog_quiet() -> None:
     for row_1, quiet in ((28, True), (29, False)):  # good at 30, at 31
         port = PortBench()

@@ -3,8 +3,8 @@
 import pytest
 
 from tests.rtl.link.bench import PortBench
-from wire.codes import PortState
-from wire.registers import Counter, PortRegister
+from wire.codes import VL15, PortState
+from wire.registers import VL_XMIT_WAIT, Counter, PortRegister
 
 
 def waiting(*, since: int, until: int = 1000) -> PortBench:
@@ -48,5 +48,33 @@ def test_a_port_that_is_not_active_does_not_wait() -> None:
 
 def test_an_idle_output_does_not_wait() -> None:
     port = waiting(since=1000)
+    port.run(100)
+    assert port.last_watched() == 0
+
+
+@pytest.mark.parametrize("vls", [1, 4])
+def test_each_slot_waits_for_itself(vls: int) -> None:
+    """Whatever of them waits, and whether the output does."""
+    for slot in range(vls + 1):
+        vl = VL15 if slot == vls else slot
+        port = PortBench(vls=vls)
+        port.activate()
+        port.watch = VL_XMIT_WAIT + vl
+        every = (1 << vls + 1) - 1
+        port.at(10, slots_waiting=every)
+        port.pulse(40, waiting=1)
+        # A tick in which this slot alone does not wait all the time, one in which it alone does.
+        port.at(70, slots_waiting=every ^ 1 << slot)
+        port.at(71, slots_waiting=every)
+        port.at(96, slots_waiting=1 << slot)
+        port.run(150)
+        assert port.counts(VL_XMIT_WAIT + vl) == [(64, 1), (128, 2)]
+
+
+def test_waiting_of_the_output_is_no_slots() -> None:
+    port = PortBench()
+    port.activate()
+    port.watch = VL_XMIT_WAIT
+    port.at(10, waiting=1)
     port.run(100)
     assert port.last_watched() == 0

@@ -44,9 +44,20 @@ from wire.pma import (
     PORT_COUNTERS,
     PORT_COUNTERS_EXTENDED,
     PORT_SAMPLES_CONTROL,
+    PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS,
+    PORT_VL_XMIT_WAIT_COUNTERS,
     PmaAttribute,
 )
-from wire.registers import COUNTER_WIDTHS, Counter, CounterHigh, Detail, PortRegister, lft_address, port_address
+from wire.registers import (
+    COUNTER_WIDTHS,
+    VL_XMIT_WAIT,
+    Counter,
+    CounterHigh,
+    Detail,
+    PortRegister,
+    lft_address,
+    port_address,
+)
 
 # Attributes.
 
@@ -217,6 +228,51 @@ def test_details_are_shown_and_set_one_by_one(parameters: NodeParameters, code: 
             assert work.data[MAD_START + 64 : -ICRC_BYTES] == expected.ljust(PMA_DATA_BYTES, b"\0")
 
 
+@pytest.mark.parametrize("parameters", [SWITCH, ADAPTER], ids=["switch", "adapter"])
+def test_the_waiting_of_each_vl_is_shown_and_set(parameters: NodeParameters) -> None:
+    layout, code = PORT_VL_XMIT_WAIT_COUNTERS, PmaAttribute.PORT_VL_XMIT_WAIT_COUNTERS
+    registers = {port_address(1, VL_XMIT_WAIT + vl): 0xA500 + vl for vl in range(16)}
+    shown = {f"port_vl_xmit_wait{vl}": 0xA500 + vl for vl in range(16)}
+    reads = [
+        Access(slot_for_answer(1 + vl // 2) + vl % 2, port_address(1, VL_XMIT_WAIT + vl), None) for vl in range(16)
+    ]
+    asked = [
+        packet(perf(method, code, written(ONES, layout, 0, port_select=1, counter_select=0x8421)))
+        for method in (GET, SET)
+    ]
+    read, after = works(asked, parameters, registers)
+    assert of_port(read) == reads
+    chosen = [0, 5, 10, 15]
+    writes = [
+        Access(slot_in_set(1 + vl // 2) + 2 + vl % 2, port_address(1, VL_XMIT_WAIT + vl), 0xFFFF) for vl in chosen
+    ]
+    assert of_port(after) == [*writes, *reads]
+    for work, values in ((read, shown), (after, shown | {f"port_vl_xmit_wait{vl}": 0xFFFF for vl in chosen})):
+        expected = layout.pack(port_select=1, counter_select=0x8421, **values)
+        assert work.data[MAD_START + 64 : -ICRC_BYTES] == expected.ljust(PMA_DATA_BYTES, b"\0")
+
+
+@pytest.mark.parametrize("parameters", [SWITCH, ADAPTER], ids=["switch", "adapter"])
+@pytest.mark.parametrize("select", [0, 0x5A01])
+def test_flow_control_errors_are_set_as_counter_select_says(parameters: NodeParameters, select: int) -> None:
+    layout, code = PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS, PmaAttribute.PORT_VL_XMIT_FLOW_CTL_UPDATE_ERRORS
+    register, low = (port_address(1, of) for of in (PortRegister.FLOW_CTL_UPDATE_ERRORS, PortRegister.EXTENDED_LOW))
+    data = written(ONES, layout, 0, port_select=1, counter_select=select, port_vl_xmit_flow_ctl_update_errors1=1)
+    asked = [packet(perf(method, code, data)) for method in (GET, SET)]
+    read, after = works(asked, parameters, {register: 0x9000_0000})
+    reads = [Access(slot_for_answer(1), register, None)]
+    step = slot_in_set(1) + 2
+    assert of_port(read) == reads
+    assert of_port(after) == [Access(step, low, select), Access(step + 1, register, 0xDFFF_FFFF), *reads]
+    expected = layout.pack(
+        port_select=1,
+        counter_select=select,
+        port_vl_xmit_flow_ctl_update_errors0=2,
+        port_vl_xmit_flow_ctl_update_errors1=1,
+    )
+    assert read.data[MAD_START + 64 : -ICRC_BYTES] == expected.ljust(PMA_DATA_BYTES, b"\0")
+
+
 def test_there_are_no_samples() -> None:
     read, written_to = works([packet(perf(method, PmaAttribute.PORT_SAMPLES_RESULT, ONES)) for method in (GET, SET)])
     assert read.data == answer(packet(perf(GET, PmaAttribute.PORT_SAMPLES_RESULT, ONES)), b"")
@@ -231,8 +287,11 @@ def counters_of_every_port(rng: random.Random) -> dict[int, int]:
     """Small numbers, and some near the end of their field or of half of it."""
     values = {}
     for port in (1, 2, 3):
-        for register in (*Counter, *CounterHigh, *Detail, PortRegister.EXTENDED_LOW):
-            bits = 16 if isinstance(register, Detail) else COUNTER_WIDTHS.get(register, 32)  # type: ignore[call-overload]
+        errors = rng.getrandbits(2 * SWITCH.vls) << 32 - 2 * SWITCH.vls
+        values[port_address(port, PortRegister.FLOW_CTL_UPDATE_ERRORS)] = errors
+        of_vls = [VL_XMIT_WAIT + vl for vl in range(16)]
+        for register in (*Counter, *CounterHigh, *Detail, *of_vls, PortRegister.EXTENDED_LOW):
+            bits = 16 if register in (*Detail, *of_vls) else COUNTER_WIDTHS.get(register, 32)  # type: ignore[call-overload]
             near = rng.choice((0, (1 << bits - 1) - 1, (1 << bits) - 1, (1 << bits) // 3))
             values[port_address(port, register)] = rng.choice((near, max(near - rng.randrange(4), 0), rng.randrange(4)))
     return values

@@ -6,18 +6,29 @@ from typing import Any
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from wire.registers import Counter, Detail, PacketCounter
+from rtl.registers.counters import VL_XMIT_WAITS
+from wire.registers import VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
 
-__all__ = ["Access", "Counted", "Cycle", "answers", "read", "run", "write"]
+__all__ = ["ERRORS", "Access", "Counted", "Cycle", "answers", "counter_name", "read", "run", "write"]
 
 Access = tuple[int, int | None]
 """A register's offset and the value written, None of a read."""
-Counted = Mapping[Counter | PacketCounter | Detail, int]
-"""By how much counters move."""
+Counted = Mapping[int, int]
+"""By how much counters move, by their registers; FLOW_CTL_UPDATE_ERRORS by a mask of VLs."""
 Cycle = tuple[Access | None, Counted]
 
 _NO_AMOUNT = 9
 """On the wires of a counter that does not move."""
+
+
+ERRORS = PortRegister.FLOW_CTL_UPDATE_ERRORS
+
+
+def counter_name(register: int) -> str:
+    """What it is called on the wires."""
+    if 0 <= register - VL_XMIT_WAIT < len(VL_XMIT_WAITS):
+        return VL_XMIT_WAITS[register - VL_XMIT_WAIT]
+    return next(kind(register).name for kind in (Counter, PacketCounter, Detail) if register in {*kind})
 
 
 def run(dut: wiring.Component, cycles: Sequence[Cycle]) -> list[int]:
@@ -27,7 +38,9 @@ def run(dut: wiring.Component, cycles: Sequence[Cycle]) -> list[int]:
 
     async def drive(ctx: Any) -> None:
         for access, counted in [*cycles, (None, {})]:
-            by_name = {counter.name: amount for counter, amount in counted.items()}
+            of_counters = {register: amount for register, amount in counted.items() if register != ERRORS}
+            by_name = {counter_name(register): amount for register, amount in of_counters.items()}
+            ctx.set(counters.expired, counted.get(ERRORS, 0))
             ctx.set(counters.reg, _wires(access))
             ctx.set(counters.counts, {name: name in by_name for name, _ in counters.counts.shape()})
             ctx.set(

@@ -5,42 +5,47 @@ from collections.abc import Sequence
 
 import pytest
 
-from rtl.registers.counters import AMOUNTS, PortCounters
+from rtl.registers.counters import PortCounters, amounts_layout, most_counted, vls_of_slots
 from tests.rtl.registers import counter_bench
-from tests.rtl.registers.counter_bench import Access, Counted, Cycle, read, write
+from tests.rtl.registers.counter_bench import ERRORS, Access, Counted, Cycle, counter_name, read, write
 from wire.registers import (
     COUNTER_WIDTHS,
     DETAIL_BITS,
     HIGH_OF_COUNTER,
+    VL_XMIT_WAIT,
     Counter,
     CounterHigh,
     Detail,
-    PacketCounter,
     PortRegister,
 )
 
-WIDTHS: dict[Counter | Detail, int] = {
-    **{counter: width for counter, width in COUNTER_WIDTHS.items() if counter not in HIGH_OF_COUNTER},
-    **dict.fromkeys(Detail, DETAIL_BITS),
+
+def widths(vls: int) -> dict[int, int]:
+    """The bits of each counter of up to 32."""
+    return {
+        **{counter: width for counter, width in COUNTER_WIDTHS.items() if counter not in HIGH_OF_COUNTER},
+        **dict.fromkeys(Detail, DETAIL_BITS),
+        **{VL_XMIT_WAIT + vl: 16 for vl in vls_of_slots(vls)},
+    }
+
+
+VLS = 2
+WIDTHS = widths(VLS)
+VARYING = {
+    counter: amounts_layout(VLS).members[counter_name(counter)]
+    for counter in WIDTHS
+    if counter_name(counter) in amounts_layout(VLS).members
 }
-ALL: dict[Counter | PacketCounter | Detail, int] = {**WIDTHS, **dict.fromkeys(HIGH_OF_COUNTER, 64)}
-"""The bits of each counter."""
-REGISTERS: dict[int, tuple[Counter | PacketCounter | Detail, bool]] = {
-    **{counter: (counter, False) for counter in ALL},
-    **{high: (counter, True) for counter, high in HIGH_OF_COUNTER.items()},
-}
-"""The counter that a register shows, and whether it is its upper half."""
-VARYING = {counter: AMOUNTS[counter.name].width for counter in ALL if counter.name in dict(iter(AMOUNTS))}
 REST: Cycle = (None, {})
 LATER = pytest.mark.parametrize("later", [0, 1, 2, 13, 14, 15, 16, 40])
 """Cycles between what is counted and what looks at it: fewer than a round of turns, as many, more."""
 
 
 def answers(cycles: Sequence[Cycle]) -> list[int]:
-    return counter_bench.answers(PortCounters(), cycles)
+    return counter_bench.answers(PortCounters(VLS), cycles)
 
 
-def count(*counters: Counter | Detail) -> Cycle:
+def count(*counters: int) -> Cycle:
     return None, dict.fromkeys(counters, 1)
 
 
@@ -102,6 +107,7 @@ def test_what_is_counted_in_the_cycle_of_a_read_of_another_counts() -> None:
 
 def test_a_write_elsewhere_changes_nothing() -> None:
     elsewhere = [*HIGH_OF_COUNTER, *CounterHigh, *PortRegister]
+    elsewhere += [VL_XMIT_WAIT + vl for vl in range(16) if VL_XMIT_WAIT + vl not in WIDTHS]
     elsewhere += [counter | bit for counter in WIDTHS for bit in (0x100, 0x8000)]
     cycles = [write(offset, 99) for offset in elsewhere]
     for value, counter in enumerate(WIDTHS):
@@ -122,30 +128,98 @@ def test_a_value_too_wide_is_ignored() -> None:
 
 
 def test_other_registers_are_none_of_ours() -> None:
-    offsets = [offset for offset in range(0x60) if offset not in (*REGISTERS, PortRegister.EXTENDED_LOW)]
+    ours = (*WIDTHS, *HIGH_OF_COUNTER, *CounterHigh, PortRegister.EXTENDED_LOW, ERRORS)
+    offsets = [offset for offset in range(0x90) if offset not in ours]
     offsets += [register | bit for register in WIDTHS for bit in (0x80, 0x100, 0x8000)]
     found = answers([*(write(counter, 3) for counter in WIDTHS), *map(read, offsets), *map(read, WIDTHS)])
     assert found == [0] * len(offsets) + [3] * len(WIDTHS)
 
 
-def test_all_may_count_in_every_cycle() -> None:
+def often(counter: int) -> bool:
+    """It may count in each cycle, not in every other one."""
+    return most_counted(counter, 1, 10) >= 10
+
+
+@pytest.mark.parametrize("vls", [1, 4, 15])
+def test_all_may_count_for_ever(vls: int) -> None:
     """Longer than any of them can wait for its turn."""
-    found = answers([*[count(*WIDTHS)] * 100, *map(read, WIDTHS)])
-    assert found == [min(100, (1 << width) - 1) for width in WIDTHS.values()]
+    bits = widths(vls)
+    cycles = [count(*(counter for counter in bits if often(counter) or cycle % 2)) for cycle in range(100)]
+    found = counter_bench.answers(PortCounters(vls), [*cycles, *map(read, bits)])
+    assert found == [min(100 if often(counter) else 50, (1 << width) - 1) for counter, width in bits.items()]
+
+
+@pytest.mark.parametrize("vls", [1, 4, 15])
+@pytest.mark.parametrize("burst", [1, 5, 15])
+def test_half_of_the_cycles_may_have_accesses(vls: int, burst: int) -> None:
+    """All to the same counter."""
+    bits = widths(vls)
+    expected, cycles = dict.fromkeys(bits, 0), []
+    for cycle in range(200):
+        counted = [counter for counter in bits if often(counter) or cycle % 2]
+        expected |= {counter: expected[counter] + 1 for counter in counted}
+        cycles.append((None if cycle // burst % 2 else (Counter.VL15_DROPPED, None), dict.fromkeys(counted, 1)))
+    found = counter_bench.answers(PortCounters(vls), [*cycles, *map(read, bits)])[-len(bits) :]
+    assert found == [min(counted, (1 << bits[counter]) - 1) for counter, counted in expected.items()]
 
 
 def test_all_are_written_while_all_count() -> None:
     """As an agent clears them, one after the other."""
-    clears: list[Cycle] = [((counter, 0), dict.fromkeys(WIDTHS, 1)) for counter in WIDTHS]
-    found = answers([*[count(*WIDTHS)] * 20, *clears, *map(read, WIDTHS)])
-    assert found == [min(len(WIDTHS) - 1 - place, (1 << width) - 1) for place, width in enumerate(WIDTHS.values())]
+    often_counted = [counter for counter in WIDTHS if often(counter)]
+    clears: list[Cycle] = []
+    for counter in WIDTHS:
+        clears += [((counter, 0), dict.fromkeys(WIDTHS, 1)), count(*often_counted)]
+    found = answers([*[count(*often_counted)] * 20, *clears, *map(read, WIDTHS)])
+    last = len(WIDTHS) - 1
+    assert found == [
+        min(2 * (last - place) + 1 if often(counter) else last - place, (1 << WIDTHS[counter]) - 1)
+        for place, counter in enumerate(WIDTHS)
+    ]
+
+
+@pytest.mark.parametrize("vls", [1, 2, 15])
+def test_flow_control_errors_of_each_vl_stop_at_3(vls: int) -> None:
+    every = (1 << vls) - 1
+    found = counter_bench.answers(
+        PortCounters(vls), [cycle for _ in range(5) for cycle in ((None, {ERRORS: every}), read(ERRORS))]
+    )
+    assert found == [sum(min(times, 3) << 30 - 2 * vl for vl in range(vls)) for times in (1, 2, 3, 4, 5)]
+
+
+def test_flow_control_errors_show_in_the_next_cycle() -> None:
+    cycles: list[Cycle] = [read(ERRORS), ((ERRORS, None), {ERRORS: 2}), read(ERRORS), ((ERRORS, None), {ERRORS: 1})]
+    assert answers(cycles) == [0, 1 << 28, 1 << 28, 1 << 28 | 1 << 30]
+
+
+@pytest.mark.parametrize("named", range(4))
+def test_flow_control_errors_of_the_vls_that_extended_low_names_are_written(named: int) -> None:
+    low = write(PortRegister.EXTENDED_LOW, named | 0xFFFC)
+    cycles: list[Cycle] = [(None, {ERRORS: 3}), low, ((ERRORS, 0xFFFF_FFFF), {ERRORS: 3}), read(ERRORS)]
+    assert answers(cycles) == [sum((3 if named >> vl & 1 else 2) << 30 - 2 * vl for vl in range(2))]
+
+
+def test_a_read_that_keeps_a_lower_half_names_vls_a_cycle_later() -> None:
+    kept = [
+        write(PortRegister.EXTENDED_LOW, 3),
+        write(CounterHigh.RCV_PKTS_HIGH, 0),
+        write(PortRegister.EXTENDED_LOW, 0),
+    ]
+    for rest, expected in (0, 0), (1, 0xF000_0000):
+        cycles = [*kept, read(CounterHigh.RCV_PKTS_HIGH), *[REST] * rest, write(ERRORS, 0xFFFF_FFFF), read(ERRORS)]
+        assert answers(cycles) == [0, expected]
 
 
 class Reference:
     """The contract's words: values as visible in a cycle."""
 
-    def __init__(self) -> None:
-        self.values = dict.fromkeys(ALL, 0)
+    def __init__(self, vls: int) -> None:
+        self.bits = widths(vls) | dict.fromkeys(HIGH_OF_COUNTER, 64)
+        self.values: dict[int, int] = dict.fromkeys(self.bits, 0)
+        self.registers: dict[int, tuple[int, bool]] = {
+            **{counter: (counter, False) for counter in self.bits},
+            **{high: (counter, True) for counter, high in HIGH_OF_COUNTER.items()},
+        }
+        self.errors = [0] * vls
         self.low = 0
         self.kept: int | None = None
 
@@ -154,17 +228,25 @@ class Reference:
         before, self.low = self.low, self.low if self.kept is None else self.kept
         self.kept = None
         for counter, amount in counted.items():
-            self.values[counter] = min(self.values[counter] + amount, (1 << ALL[counter]) - 1)
+            if counter != ERRORS:
+                self.values[counter] = min(self.values[counter] + amount, (1 << self.bits[counter]) - 1)
         offset, written = access or (0, None)
+        for vl, errors in enumerate(self.errors):
+            if offset == ERRORS and written is not None and before >> vl & 1:
+                self.errors[vl] = written >> 30 - 2 * vl & 3
+            elif counted.get(ERRORS, 0) >> vl & 1:
+                self.errors[vl] = min(errors + 1, 3)
+        if offset == ERRORS and written is None:
+            return sum(errors << 30 - 2 * vl for vl, errors in enumerate(self.errors))
         if offset == PortRegister.EXTENDED_LOW:
             self.low = self.low if written is None else written
             return self.low if written is None else 0
-        if offset not in REGISTERS:
+        if offset not in self.registers:
             return 0
-        counter, is_high = REGISTERS[offset]
+        counter, is_high = self.registers[offset]
         if written is not None:
             value = written << 32 | before if is_high else written
-            if value < 1 << ALL[counter]:
+            if value < 1 << self.bits[counter]:
                 self.values[counter] = value
             return 0
         if is_high:
@@ -173,22 +255,55 @@ class Reference:
         return min(self.values[counter], 0xFFFF_FFFF)
 
 
+class Counting:
+    """What may be counted, cycle by cycle."""
+
+    def __init__(self, rng: random.Random, vls: int) -> None:
+        self._rng = rng
+        self._vls = vls
+        self._since = dict.fromkeys(Reference(vls).bits, 4000)
+
+    def cycle(self, likely: float) -> dict[int, int]:
+        """In the next one."""
+        rng = self._rng
+        counted: dict[int, int] = {ERRORS: rng.getrandbits(self._vls)}
+        for counter, since in self._since.items():
+            self._since[counter] += 1
+            if rng.random() > likely or not (often(counter) or since):
+                continue
+            if counter in (Counter.XMIT_DATA, Counter.RCV_DATA):
+                # A long packet, or as many words as there were cycles.
+                counted[counter] = rng.randint(0, min(since, 2047))
+            elif counter == Counter.LINK_ERROR_RECOVERY:
+                counted[counter] = rng.randint(1, self._vls)
+            elif counter == Counter.XMIT_CONSTRAINT_ERRORS:
+                if since < 5:
+                    continue
+                counted[counter] = rng.randint(1, 63)
+            elif counter in (Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS):
+                counted[counter] = 1 if rng.random() < 0.99 else 0
+            else:
+                counted[counter] = 1
+            self._since[counter] = 0
+        return counted
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
-def test_counters_under_random_accesses(seed: int) -> None:
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("vls", [1, 15])
+def test_counters_under_random_accesses(seed: int, vls: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
     edges = [0, 1, 14, 15, 254, 255, 256, 0xF000, 0xFFF0, 0xFFFE, 0xFFFF, 0x1_0000]
     edges += [0xFFFF_0000, 0xFFFF_F000, 0xFFFF_FFFE, 0xFFFF_FFFF]
     cycles: list[Cycle] = []
-    for place in range(3000):
+    reference, counting = Reference(vls), Counting(rng, vls)
+    for place in range(2000):
         access = None
-        if rng.random() < (0.1, 0.3, 0.5)[seed % 3]:
-            offset = rng.choice([*REGISTERS, PortRegister.EXTENDED_LOW, rng.choice([*PortRegister])])
+        recent = sum(before is not None for before, _ in cycles[-29:])
+        if recent < 15 and rng.random() < (0.1, 0.3, 0.8)[seed % 3]:
+            others = [PortRegister.EXTENDED_LOW, ERRORS, rng.choice([*PortRegister]), VL_XMIT_WAIT + rng.randrange(16)]
+            offset = rng.choice([*reference.registers, *others])
             access = offset, rng.choice(edges) if rng.random() < 0.3 else None
-        likely = (0.02, 0.4, 0.9)[place // 300 % 3]
-        counted = {counter: 1 for counter in ALL if rng.random() < likely}
-        counted |= {counter: rng.randrange(1 << VARYING[counter]) for counter in counted if counter in VARYING}
-        cycles.append((access, counted))
-    reference = Reference()
-    assert counter_bench.run(PortCounters(), cycles) == [0, *(reference.cycle(*cycle) for cycle in cycles)]
+        cycles.append((access, counting.cycle((0.02, 0.4, 1)[place // 200 % 3])))
+    assert counter_bench.run(PortCounters(vls), cycles) == [0, *(reference.cycle(*cycle) for cycle in cycles)]
