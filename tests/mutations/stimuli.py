@@ -176,7 +176,10 @@ def counters_end() -> RunSpec:
     star.inject(START + 10, 1, link_error("bit_flip", row=12))
     for dlid in (2, 2, 9, 2, 2):
         star.post(START + 15, 1, dlid, 24)
-    for counter in ends:
+    # Written again and again while another counter of its word may wait for its turn.
+    for cycle in range(START + 20, START + 110, 2):
+        star.write(cycle, SWITCH, port_address(1, Detail.MALFORMED_PACKET_ERRORS), 0)
+    for counter in (*ends, Detail.LOCAL_PHYSICAL_ERRORS):
         star.read(START + 125, SWITCH, port_address(1, counter))
     return star.spec(START + 135)
 
