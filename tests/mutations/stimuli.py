@@ -63,12 +63,13 @@ def credits_run_out() -> RunSpec:
     """A host that takes nothing: packets wait for credits in the switch, and go on when it takes them again."""
     star = _pair()
     star.set_register(START - 4, 2, PortRegister.TICK, 3)
-    star.set_register(START - 3, 2, PortRegister.FC_WATCHDOG, 50)
+    star.set_register(START - 3, 2, PortRegister.FC_WATCHDOG, 12)
     star.stall(START, 2)
     for size in (60, 100, 30, 0, 20, 10):
         star.post(START + 5, 1, 2, size)
     star.post(START + 5, 1, 2, 40, vl=VL15)
     star.resume(START + 150, 2)
+    star.post(START + 170, 1, 2, 0, vl=VL15)
     of_vls = (PortRegister.FLOW_CTL_UPDATE_ERRORS, VL_XMIT_WAIT, VL_XMIT_WAIT + VL15)
     for register in (Counter.XMIT_DATA, Counter.XMIT_WAIT, *of_vls):
         star.read(START + 310, SWITCH, port_address(2, register))
