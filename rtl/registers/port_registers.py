@@ -1,5 +1,6 @@
 """A port's registers (`wire.registers.PortRegister`; docs/pipeline.md, section 10)."""
 
+from itertools import pairwise
 from typing import Any, Final, Literal
 
 from amaranth.hdl import Cat, Const, Module, Signal, Value
@@ -9,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.registers.bus import PortAccess
 from rtl.registers.marking import Element, MarkingSettings, PortMarking
 from rtl.rotation import select
-from rtl.widths import LENGTH_BITS, LIFE_BITS, STALL_COUNT_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
+from rtl.widths import CREDIT_BITS, LENGTH_BITS, LIFE_BITS, STALL_COUNT_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
 from wire.packet import BLOCK_BYTES
 from wire.parameters import vl_arbitration_entries
@@ -34,6 +35,11 @@ _BITS: Final = {
 }
 """Of the registers that hold a duration."""
 
+_CODE_BITS: Final = 4
+"""Codes are below 16."""
+
+_WRITTEN_BITS: Final = (24, CREDIT_BITS, VL_LIMIT_BITS, LIFE_BITS, _CODE_BITS, STALL_COUNT_BITS)
+"""The widths of registers, the largest first."""
 
 _ENTRY_BITS: Final = (VL_ARBITRATION_SPAN - 1).bit_length()
 
@@ -134,25 +140,30 @@ class PortRegisters(wiring.Component):
         def writes(register: PortRegister, allowed: Value) -> Value:
             return reg.select & reg.write & (reg.offset == register) & allowed
 
+        fits = self._fits(m)
+        code = value[:_CODE_BITS]
+
+        def is_one_of(*codes: int) -> Value:
+            return fits[_CODE_BITS] & Cat(code == one for one in codes).any()
+
         # Writes; what is not allowed is ignored.
-        state_allowed = (value == PortState.DOWN) | (value == PortState.ARMED) | (value == PortState.ACTIVE)
-        with m.If(writes(PortRegister.STATE, state_allowed)):
+        with m.If(writes(PortRegister.STATE, is_one_of(PortState.DOWN, PortState.ARMED, PortState.ACTIVE))):
             m.d.comb += self.state_write.eq(value)
         wanted = Signal(PortPhysicalState, init=PortPhysicalState.POLLING)
-        for allowed in (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED):
-            with m.If(writes(PortRegister.PHYSICAL_STATE, value == allowed)):
-                m.d.sync += wanted.eq(allowed)
+        may_be_wanted = (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
+        with m.If(writes(PortRegister.PHYSICAL_STATE, is_one_of(*may_be_wanted))):
+            m.d.sync += wanted.eq(value)
         m.d.comb += self.polling.eq(wanted == PortPhysicalState.POLLING)
         m.d.comb += self.wide_follows.eq(self.wide)
-        with m.If(writes(PortRegister.WIDTH, (value == LinkWidth.X1) | (value == LinkWidth.X4))):
-            m.d.comb += self.wide_follows.eq(value == LinkWidth.X4)
+        with m.If(writes(PortRegister.WIDTH, is_one_of(LinkWidth.X1, LinkWidth.X4))):
+            m.d.comb += self.wide_follows.eq(code == LinkWidth.X4)
         m.d.sync += self.wide.eq(self.wide_follows)
-        for code in range(1, most_mtu + 1):
-            with m.If(writes(PortRegister.NEIGHBOR_MTU, value == code)):
-                m.d.sync += [self.neighbor_mtu.eq(code), self.max_words.eq(max_pkt_len(code))]
-        for code in range(1, most_vls + 1):
-            with m.If(writes(PortRegister.OPERATIONAL_VLS, value == code)):
-                m.d.sync += [operational_code.eq(code), self.operational.eq((1 << data_vls(code)) - 1)]
+        for mtu in range(1, most_mtu + 1):
+            with m.If(writes(PortRegister.NEIGHBOR_MTU, is_one_of(mtu))):
+                m.d.sync += [self.neighbor_mtu.eq(mtu), self.max_words.eq(max_pkt_len(mtu))]
+        for vls in range(1, most_vls + 1):
+            with m.If(writes(PortRegister.OPERATIONAL_VLS, is_one_of(vls))):
+                m.d.sync += [operational_code.eq(vls), self.operational.eq((1 << data_vls(vls)) - 1)]
         numbers: dict[PortRegister, Any] = {
             PortRegister.FCP_THRESHOLD: self.fcp_threshold,
             PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
@@ -174,15 +185,14 @@ class PortRegisters(wiring.Component):
                 ]
         numbers |= limits
         for register, target in numbers.items():
-            with m.If(writes(register, ~value[len(target) :].any())):
+            with m.If(writes(register, fits[len(target)])):
                 m.d.sync += target.eq(value)
                 if register in limits:
                     m.d.comb += self.time_limits.changed.eq(value[: len(target)] != target)
         durations = {register: getattr(self, register.name.lower()) for register in _BITS}
         for register, duration in durations.items():
-            least = 0 if register == PortRegister.TICK else 1  # a tick lasts a cycle more
-            fits = ~value[_BITS[register] :].any() & (value >= least)
-            with m.If(writes(register, fits)):
+            may_be_0 = register == PortRegister.TICK  # a tick lasts a cycle more
+            with m.If(writes(register, fits[_BITS[register]] & (may_be_0 | value[: _BITS[register]].any()))):
                 m.d.comb += duration.written.eq(1)
                 m.d.sync += duration.length.eq(value)
 
@@ -218,6 +228,15 @@ class PortRegisters(wiring.Component):
             self.reg_rdata.eq(select(reads, readable.values()) | self.counter),
         ]
         return m
+
+    def _fits(self, m: Module) -> dict[int, Signal]:
+        """Whether what is written has so many bits at most; what is above is looked at once."""
+        fits = {bits: Signal(name=f"fits_{bits}") for bits in _WRITTEN_BITS}
+        beyond: Value = Const(0, 1)
+        for end, bits in pairwise([DATA_BITS, *_WRITTEN_BITS]):
+            beyond = beyond | self.reg.wdata[bits:end].any()
+            m.d.comb += fits[bits].eq(~beyond)
+        return fits
 
     def _write_lists(self, m: Module) -> None:
         """Entries of VL arbitration are kept at the port's output."""

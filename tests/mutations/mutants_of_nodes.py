@@ -310,6 +310,33 @@ NODE_MUTANTS: Final = (
         Kind.BUS_READ,
         "S",
     ),
+    Mutant(
+        "a slot does not wait while another's packet is sent",
+        "crossing/output.py",
+        "Mux(self.busy, sending, 0)",
+        "self.busy.replicate(self.vls + 1)",
+        mixed("credits_run_out", "S"),
+        Kind.BUS_READ,
+        "S",
+    ),
+    Mutant(
+        "flow control errors of a VL go on from 0",
+        "registers/counters.py",
+        "self.expired[vl] & ~field.all()",
+        "self.expired[vl]",
+        mixed("credits_run_out", "S"),
+        Kind.BUS_READ,
+        "S",
+    ),
+    Mutant(
+        "of two counters of a word, what the other one counted is set with it",
+        "registers/counters.py",
+        "here = works & ~sets[lane]",
+        "here = works & ~sets.any()",
+        mixed("counters_end", "S"),
+        Kind.BUS_READ,
+        "S",
+    ),
     # What a fabric of both kinds sees, beyond the events.
     Mutant(
         "idle data repeats too early",

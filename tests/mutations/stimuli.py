@@ -26,6 +26,7 @@ from wire.port_info import PORT_INFO
 from wire.registers import (
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
+    VL_XMIT_WAIT,
     Counter,
     Detail,
     NodeRegister,
@@ -61,13 +62,17 @@ def _pair(**options: int) -> Star:
 def credits_run_out() -> RunSpec:
     """A host that takes nothing: packets wait for credits in the switch, and go on when it takes them again."""
     star = _pair()
+    star.set_register(START - 4, 2, PortRegister.TICK, 3)
+    star.set_register(START - 3, 2, PortRegister.FC_WATCHDOG, 12)
     star.stall(START, 2)
     for size in (60, 100, 30, 0, 20, 10):
         star.post(START + 5, 1, 2, size)
     star.post(START + 5, 1, 2, 40, vl=VL15)
     star.resume(START + 150, 2)
-    for counter in (Counter.XMIT_DATA, Counter.XMIT_WAIT):
-        star.read(START + 310, SWITCH, port_address(2, counter))
+    star.post(START + 170, 1, 2, 0, vl=VL15)
+    of_vls = (PortRegister.FLOW_CTL_UPDATE_ERRORS, VL_XMIT_WAIT, VL_XMIT_WAIT + VL15)
+    for register in (Counter.XMIT_DATA, Counter.XMIT_WAIT, *of_vls):
+        star.read(START + 310, SWITCH, port_address(2, register))
     return star.spec(START + 320)
 
 
@@ -172,7 +177,10 @@ def counters_end() -> RunSpec:
     star.inject(START + 10, 1, link_error("bit_flip", row=12))
     for dlid in (2, 2, 9, 2, 2):
         star.post(START + 15, 1, dlid, 24)
-    for counter in ends:
+    # Written again and again while another counter of its word may wait for its turn.
+    for cycle in range(START + 20, START + 110, 2):
+        star.write(cycle, SWITCH, port_address(1, Detail.MALFORMED_PACKET_ERRORS), 0)
+    for counter in (*ends, Detail.LOCAL_PHYSICAL_ERRORS):
         star.read(START + 125, SWITCH, port_address(1, counter))
     return star.spec(START + 135)
 

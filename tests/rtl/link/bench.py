@@ -88,7 +88,7 @@ class PortBench:
     Attributes:
         records: the trace, in order.
         seen: for each name of an output the values by cycle.
-        watched: values by cycle of the register read in every cycle (`watch`).
+        watched: values by cycle of the register read in every cycle (`watch`) from `watch_from` on.
     """
 
     def __init__(self, kind: str = "switch", vls: int = 1, mtu: int = 256) -> None:
@@ -101,6 +101,7 @@ class PortBench:
         self._sends: dict[int, dict[str, int]] = {}
         self.narrow = False  # rows come in every fourth cycle
         self.watch: int | None = None
+        self.watch_from = 0
         self.records: list[Seen] = []
         self.seen: defaultdict[str, list[Any]] = defaultdict(list)
         self.watched: dict[int, int] = {}
@@ -159,7 +160,7 @@ class PortBench:
             self._drive_inputs(ctx, cycle)
             self._drive_rows(ctx, cycle)
             access = self._accesses.get(cycle)
-            if access is None and self.watch is not None:
+            if access is None and self.watch is not None and cycle >= self.watch_from:
                 access = {"select": 1, "read": 1, "offset": self.watch}
             ctx.set(dut.reg, access or {})
             ctx.set(dut.send, self._sends.get(cycle, {}))
