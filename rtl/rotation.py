@@ -31,16 +31,13 @@ def lowest(m: Module, requests: Value) -> Value:
 def first_from(m: Module, requests: Value, place: Value) -> Signal:
     """One-hot: the first request x >= p cyclic (docs/pipeline.md, section 1).
 
-    `place` is the mask of all x >= p; an empty mask stands for p = 0, as a full one. The requests at
-    and below the place are searched at the same time, so the depth grows with the logarithm of the width.
+    `place` is the mask of all x >= p; an empty mask stands for p = 0, as a full one. The requests from the place on
+    and all are searched at the same time, so the depth grows with the logarithm of the width.
     """
     width = len(requests)
     ahead = Signal(width, name="ahead")
     chosen = Signal(width, name="first")
-    m.d.comb += ahead.eq(requests & place)
-    passed = _some_below(m, ahead)
-    passed_below = _some_below(m, requests) | ahead.any().replicate(width)
-    m.d.comb += chosen.eq(requests & ~((place & passed) | (~place & passed_below)))
+    m.d.comb += [ahead.eq(requests & place), chosen.eq(Mux(ahead.any(), lowest(m, ahead), lowest(m, requests)))]
     return chosen
 
 
@@ -95,10 +92,11 @@ class RotatingChoice(wiring.Component):
         super().__init__({"requests": In(width), "chosen": Out(width), "serve": In(1), "served": In(width)})
 
     def elaborate(self, platform: object) -> Module:
-        """The one served last, as a mask that is ready at the start of a cycle."""
+        """The place behind the one served last is ready at the start of a cycle."""
         m = Module()
-        last = Signal(self.width)
+        place = Signal(self.width)
+        place_behind = behind(m, self.served)
         with m.If(self.serve):
-            m.d.sync += last.eq(self.served)
-        m.d.comb += self.chosen.eq(first_from(m, self.requests, behind(m, last)))
+            m.d.sync += place.eq(place_behind)
+        m.d.comb += self.chosen.eq(first_from(m, self.requests, place))
         return m

@@ -74,8 +74,8 @@ def connect_crossing(
             side.causes.eq(causes),
             side.heads.facts.eq(facts),
             side.heads.slots_offered.eq(matcher.slots_offered),
-            side.heads.accepted.eq(matcher.output_of[number]),
-            side.accepts.eq(matcher.matched[number]),
+            side.offers.eq(matcher.offers[number]),
+            matcher.accepted[number].eq(side.accepted),
             matcher.inputs_available[number].eq(side.available),
         ]
         for reader in zip(side.to_output, side.rows, strict=True):

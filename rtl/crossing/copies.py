@@ -31,7 +31,7 @@ class CopyQueues(wiring.Component):
         following: what `requests` will be in the next cycle. `starving`: what `HeadsSignature` has there of that name.
         slots: of each output that made an offer to this input in the cycle before (g), the slot, one-hot.
         to: one-hot, the output for which one of these heads is taken in this cycle (x_0); none if 0.
-        oversize, taken, copy: see `QueueingSignature`.
+        oversize, firsts, taken, copy: see `QueueingSignature`.
     """
 
     def __init__(self, count: int, block_bits: int, blocks: int, outputs: int, credited: int, vls: int) -> None:
@@ -58,7 +58,8 @@ class CopyQueues(wiring.Component):
                 "slots": In(data.ArrayLayout(vls + 1, outputs)),
                 "to": In(outputs),
                 "oversize": Out(credited),
-                "taken": Out(block_bits),
+                "firsts": Out(data.ArrayLayout(block_bits, outputs)),
+                "taken": In(block_bits),
                 "copy": Out(copy_layout(vls)),
             }
         )
@@ -76,15 +77,16 @@ class CopyQueues(wiring.Component):
             queues.join_packet.key.need.eq(self.need),
             queues.join_packet.key.copies.eq(self.copies),
             queues.ended.eq(self.ended),
+            queues.taken.eq(self.taken),
         ]
 
         # What could go is known when its cycle begins, except for a copy taken in the cycle before: its request
         # lasts a cycle longer, and its output is not available in that cycle.
         left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]
         going = [Signal(self.outputs, name=f"going_{queue}") for queue in numbers]
-        slots = [self._slots(m, f"slots_{queue}", queue, queues.keys[queue].copies) for queue in numbers]
+        slots = [self._slots(m, f"slots_{queue}", queue, queues.heads[queue].key.copies) for queue in numbers]
         slots_of_next = [
-            self._slots(m, f"slots_of_next_{queue}", queue, queues.following[queue].copies) for queue in numbers
+            self._slots(m, f"slots_of_next_{queue}", queue, queues.following[queue].key.copies) for queue in numbers
         ]
         goes, lacks = zip(
             *(self._going(m, queues, queue, left[queue], slots_of_next[queue]) for queue in numbers), strict=True
@@ -101,24 +103,23 @@ class CopyQueues(wiring.Component):
                 by_queue = [mask & Cat(of[queue][o][slot] for o in outputs) for queue, mask in enumerate(masks)]
                 m.d.comb += mask_of_slot.eq(any_of(by_queue))
 
-        served = self._serve(m, going, slots, [queues.keys[queue].copies.oversize for queue in numbers])
+        served = self._serve(m, going, slots, queues.heads)
         m.d.comb += [
             queues.take.eq(served),
             queues.stays.eq(Cat((mask & (mask - 1)).any() for mask in left)),
         ]
         for queue in numbers:
             with m.If(queues.appears[queue]):
-                m.d.sync += left[queue].eq(queues.following[queue].copies.to)
+                m.d.sync += left[queue].eq(queues.following[queue].key.copies.to)
             with m.Elif(served[queue]):
                 m.d.sync += left[queue].eq(left[queue] & ~self.to)
         m.d.comb += [
-            self.taken.eq(queues.taken),
             self.copy.shared.eq(queues.taken_from),
             self.copy.more.eq(select(queues.taken_from, [mask.any() for mask in left])),
         ]
         return m
 
-    def _serve(self, m: Module, going: list[Signal], slots: list[list[Value]], oversize: list[Value]) -> Signal:
+    def _serve(self, m: Module, going: list[Signal], slots: list[list[Value]], heads: data.View) -> Signal:
         """The queue that is served, one-hot: of those that had a head for the output, each data VL's in turn.
 
         Which output that is comes late, so each has its choice by then, of what could go in the cycle of its offer.
@@ -134,9 +135,10 @@ class CopyQueues(wiring.Component):
             choices.append(Cat(first_from(m, fits[: self.vls], place), fits[self.vls :]))
         m.d.comb += [
             served.eq(select(self.to, choices)),
+            *(self.firsts[o].eq(select(choices[o], [head.first for head in heads])) for o in outputs),
             self.oversize.eq(
                 Cat(
-                    Cat(choices[o][queue] & oversize[queue][o] for queue in data_queues).any()
+                    Cat(choices[o][queue] & heads[queue].key.copies.oversize[o] for queue in data_queues).any()
                     for o in range(self.credited)
                 )
             ),
@@ -162,7 +164,7 @@ class CopyQueues(wiring.Component):
     ) -> tuple[Signal, Signal]:
         """Masks of the outputs for which the head of this queue, with these slots, could go in the next cycle, and for
         which it has not the credits."""
-        key, arriving = queues.following[queue], queues.arriving[queue]
+        key, arriving = queues.following[queue].key, queues.arriving[queue]
         goes = Signal(self.outputs, name=f"goes_{queue}")
         lacks = Signal(self.credited, name=f"lacks_{queue}")
         able: list[Value] = []

@@ -65,7 +65,7 @@ class CrossbarOutput(wiring.Component):
         # Cycle x_r + 1.
         row = Signal(PassingRow)
         scrap = Signal()
-        begun = Signal()  # a packet, by the rows before
+        begun, begun_before = Signal(), Signal()  # a packet, by the rows before
         slot, slot_before = Signal(range(self.vls + 1)), Signal(range(self.vls + 1))
         from_input = Signal(len(self.readers))
         firsts = accumulate(self.readers, initial=0)
@@ -75,11 +75,11 @@ class CrossbarOutput(wiring.Component):
             scrap.eq(row.bad & ~row.last),
             slot.eq(Mux(self.granted, number_of(self.slot_granted), slot_before)),
             from_input.eq(Cat(of_input.any() for of_input in of_inputs)),
+            begun.eq(Mux(self.send.valid, ~self.send.last, begun_before)),
         ]
-        with m.If(row.valid & ~scrap):
-            m.d.sync += begun.eq(~row.last)
         m.d.sync += [
             slot_before.eq(slot),
+            begun_before.eq(begun),
             self.send.valid.eq(row.valid & ~scrap),
             self.send.data.eq(row.data),
             self.send.last.eq(row.last),

@@ -21,9 +21,9 @@ class FifoQueues(InputQueues):
             copies.to.eq(1 << packet.output),
             copies.oversize.eq(packet.oversize.replicate(self.credited)),
             heads.visible.eq(queues.visible),
-            queues.to.eq(heads.accepted),
+            queues.to.eq(port.accepted),
             port.oversize.eq(queues.oversize),
-            port.taken.eq(queues.taken),
+            port.firsts.eq(queues.firsts),
             port.copy.eq(queues.copy),
         ]
         m.d.sync += [heads.requests.eq(queues.following), heads.starving.eq(queues.starving)]

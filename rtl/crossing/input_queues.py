@@ -47,6 +47,7 @@ class InputQueues(wiring.Component):
         m.submodules.queues = queues = PacketQueues(count, self.blocks, packet_layout(self.block_bits, key))
         m.d.comb += [
             queues.ended.eq(self.queueing.ended),
+            queues.taken.eq(self.queueing.taken),
             queues.join_queue.eq(queue),
             queues.join_packet.first.eq(self.queueing.first),
         ]
@@ -62,6 +63,7 @@ class InputQueues(wiring.Component):
             queues.ended.eq(self.queueing.ended),
             queues.queue.eq(self.queueing.packet.pool),
             queues.first.eq(self.queueing.first),
+            queues.taken.eq(self.queueing.taken),
             queues.need.eq(self.queueing.packet.need),
             queues.facts.eq(self.queueing.heads.facts),
             queues.slots.eq(self.queueing.heads.slots_offered),

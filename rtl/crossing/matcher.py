@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.vl_arbiter import VlArbiter, VlTurns
 from rtl.link.port import VlArbitrationSignature
-from rtl.rotation import RotatingChoice, behind, first_from, select
+from rtl.rotation import behind, first_from, select
 
 __all__ = ["Grant", "Matcher"]
 
@@ -100,7 +100,7 @@ class Grant(wiring.Component):
 
 
 class Matcher(wiring.Component):
-    """All inputs and outputs: in every cycle outputs make offers, and inputs accept those of the cycle before.
+    """All outputs: in every cycle they make offers to inputs, which accept those of the cycle before.
 
     Members:
         requests: for each input and slot, the mask of outputs for which it has an eligible head,
@@ -112,8 +112,8 @@ class Matcher(wiring.Component):
         flow_control: mask of outputs that send a flow control packet.
         offered: mask of outputs that made an offer in the cycle before (this is g+1); slots_offered: for each of them
             its slot, one-hot.
-        matched: mask of inputs that accept one in this cycle. They do if there is one.
-        output_of: for each input the output whose offer it accepts, one-hot, or none.
+        offers: for each input the mask of the outputs that made it one.
+        accepted: for each input the output whose offer it accepts in this cycle, one-hot, or none.
         granted: mask of outputs whose offer was accepted in the cycle before (this is g+2); slots_granted: for each of
             them its slot, one-hot.
     """
@@ -135,19 +135,18 @@ class Matcher(wiring.Component):
                 "flow_control": Out(outputs),
                 "offered": Out(outputs),
                 "slots_offered": Out(data.ArrayLayout(slots, outputs)),
-                "matched": Out(inputs),
-                "output_of": Out(data.ArrayLayout(outputs, inputs)),
+                "offers": Out(data.ArrayLayout(outputs, inputs)),
+                "accepted": In(data.ArrayLayout(outputs, inputs)),
                 "granted": Out(outputs),
                 "slots_granted": Out(data.ArrayLayout(slots, outputs)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Grant at each output, a register, accept at each input."""
+        """Grant at each output."""
         m = Module()
         inputs, outputs, slots = range(self.inputs), range(self.outputs), range(self.vls + 1)
         grants = [Grant(self.inputs, self.vls, of_port=number < self.ports) for number in outputs]
-        accepts = [RotatingChoice(self.outputs) for _ in inputs]
         for number, grant in enumerate(grants):
             m.submodules[f"grant_{number}"] = grant
             if grant.of_port:
@@ -159,20 +158,12 @@ class Matcher(wiring.Component):
                 grant.available.eq(self.outputs_available[number]),
                 grant.urgent.eq(self.urgent[number]),
                 grant.changed.eq(self.changed[number]),
-                grant.accepted.eq(Cat(accept.chosen[number] for accept in accepts)),
+                grant.accepted.eq(Cat(self.accepted[i][number] for i in inputs)),
                 self.flow_control[number].eq(grant.flow_control),
                 self.offered[number].eq(grant.offered),
                 self.slots_offered[number].eq(grant.slot),
                 self.granted[number].eq(grant.granted),
                 self.slots_granted[number].eq(grant.slot_granted),
             ]
-        for number, accept in enumerate(accepts):
-            m.submodules[f"accept_{number}"] = accept
-            m.d.comb += [
-                accept.requests.eq(Cat(grant.offer[number] for grant in grants)),
-                accept.serve.eq(self.matched[number]),
-                accept.served.eq(accept.chosen),
-                self.matched[number].eq(accept.requests.any()),
-                self.output_of[number].eq(accept.chosen),
-            ]
+        m.d.comb += [self.offers[i].eq(Cat(grant.offer[i] for grant in grants)) for i in inputs]
         return m

@@ -71,7 +71,6 @@ class HeadsSignature(wiring.Signature):
         starving: for each data VL, the mask of outputs for which there is a head that has not the credits, and needs
             them; likewise.
         slots_offered: of each output that made an offer to this input in the cycle before (g), the slot, one-hot.
-        accepted: one-hot, the output whose offer is accepted in this cycle (g+1 = x_0); none if 0.
     """
 
     def __init__(self, outputs: int, credited: int, vls: int) -> None:
@@ -82,7 +81,6 @@ class HeadsSignature(wiring.Signature):
                 "requests": Out(data.ArrayLayout(outputs, vls + 1)),
                 "starving": Out(data.ArrayLayout(credited, vls)),
                 "slots_offered": In(data.ArrayLayout(vls + 1, outputs)),
-                "accepted": In(outputs),
             }
         )
 
@@ -93,9 +91,11 @@ class QueueingSignature(wiring.Signature):
     Members:
         join, packet, first: a packet joins (cycle e); its first block. `ended`: its end row is being stored, or was.
         has_copies, copies: it is a multicast packet, and has these; where there are any.
-        heads: what they ask for and get.
+        heads: what they ask for and are offered.
+        accepted: one-hot, the output whose offer is accepted in this cycle (g+1 = x_0); none if 0.
         oversize: mask of the outputs for which the head that goes, if it is accepted in this cycle (x_0), is oversize.
-        taken: first block of the head that goes. `copy`: the rest of what is known of it, in the cycle after.
+        firsts: likewise, its first block, of each output.
+        taken: the first block of the head that goes (x_0). `copy`: whether that is a copy, in the cycle after.
     """
 
     def __init__(self, block_bits: int, outputs: int, credited: int, vls: int, *, multicast: bool) -> None:
@@ -108,8 +108,10 @@ class QueueingSignature(wiring.Signature):
                 "packet": In(routed_layout(outputs)),
                 "first": In(block_bits),
                 "heads": Out(HeadsSignature(outputs, credited, vls)),
+                "accepted": In(outputs),
                 "oversize": Out(credited),
-                "taken": Out(block_bits),
+                "firsts": Out(data.ArrayLayout(block_bits, outputs)),
+                "taken": In(block_bits),
                 "copy": Out(copy_layout(vls)),
             }
         )

@@ -1,14 +1,12 @@
 """Queues of packets at one input (docs/pipeline.md, section 4).
 
 A queue is a list through the memory `successor`: at a packet's first block it holds the packet behind it,
-which is its own first block and its *key*, what decides about eligibility. The key of each queue's head is in
-registers; a head's first block is in one of two small memories, one written when a packet joins an empty
-queue, one when a head is followed by its successor, and a bit for each queue says which counts.
+which is its own first block and its *key*, what decides about eligibility. Of each queue's head both are in registers.
 What is taken is known late in its cycle (docs/pipeline.md, section 7), so all that can wait for the next waits there:
-its first block is read at once, from these memories, and its successor a cycle later, by a register of that.
+its successor is read a cycle later, by a register of its first block.
 """
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -30,27 +28,22 @@ class PacketQueues(wiring.Component):
     Members:
         join, join_queue, join_packet: a packet joins (cycle e).
         visible: bit q says that queue q has a visible head.
-        keys: key of each visible head, if there are keys.
+        heads: each visible head.
         appears: mask of queues that have a new visible head in the next cycle.
-        following: what `keys` will be in the next cycle, likewise.
+        following: what `heads` will be in the next cycle, if it is visible then.
         ended: the end row of the packet that joined last is being stored, or was.
         arriving: mask of the queue whose last packet has not ended; from the cycle on in which it joins.
         take: one-hot, the queue whose head is taken in this cycle (g+1 = x_0, g the cycle of its grant).
         stays: mask of the queues whose head stays, though it is taken.
         taken: the first block of that head.
-        taken_from: that queue, one-hot, in the cycle after. The head's key is among `keys` then, for the last time.
+        taken_from: that queue, one-hot, in the cycle after. The head is among `heads` then, for the last time.
     """
 
     def __init__(self, count: int, blocks: int, packet: data.StructLayout) -> None:
         self.count = count
         self.blocks = blocks
         self.packet = packet
-        self.key_fields: list[str] = []
-        key_members = {}
-        if "key" in dict(packet):
-            key = packet["key"].shape
-            self.key_fields = [name for name, _ in key]
-            key_members = dict.fromkeys(("keys", "following"), Out(data.ArrayLayout(key, count)))
+        self.key_fields = [name for name, _ in packet["key"].shape] if "key" in dict(packet) else []
         super().__init__(
             {
                 "join": In(1),
@@ -62,9 +55,9 @@ class PacketQueues(wiring.Component):
                 "arriving": Out(count),
                 "take": In(count),
                 "stays": In(count),
-                "taken": Out(packet["first"].shape),
+                "taken": In(packet["first"].shape),
                 "taken_from": Out(count),
-                **key_members,
+                **dict.fromkeys(("heads", "following"), Out(data.ArrayLayout(packet, count))),
             }
         )
 
@@ -74,12 +67,9 @@ class PacketQueues(wiring.Component):
         count = self.count
         visible = self.visible
         fetching = Signal(count)  # the head was taken, its successor is being fetched
-        followed = Signal(count)  # the head came from the successor memory
         more = Signal(count)  # there are packets behind the head
 
         first_block, depth = self.packet["first"].shape, max(2, count)
-        m.submodules.joined = joined = Memory(shape=first_block, depth=depth, init=[])
-        m.submodules.fetched = fetched = Memory(shape=first_block, depth=depth, init=[])
         m.submodules.tails = tails = Memory(shape=first_block, depth=depth, init=[])
         # A word read while it is written belongs to no head: nothing joins behind one that was taken as the last.
         m.submodules.successor = successor = Memory(
@@ -98,7 +88,6 @@ class PacketQueues(wiring.Component):
         starts = start_mask.any()
         tail_behind = tails.read_port(domain="comb")
         tail_write = tails.write_port()
-        joined_write = joined.write_port()
         successor_write = successor.write_port()
         m.d.comb += [
             tail_behind.addr.eq(self.join_queue),
@@ -109,35 +98,23 @@ class PacketQueues(wiring.Component):
             successor_write.data.eq(self.join_packet),
             successor_write.en.eq(self.join & ~starts),
         ]
-        # A cycle later: nobody reads it before e+2.
-        m.d.sync += [
-            joined_write.addr.eq(self.join_queue),
-            joined_write.data.eq(self.join_packet.first),
-            joined_write.en.eq(starts),
-        ]
-
-        taken_queue = self._take(m, joined, fetched, followed)
 
         # Fetch: the successor is read at x_0+1, after a packet that joined at x_0 was written; it becomes
         # the head at the end of x_0+2.
-        taken_before, taken_queue_before = Signal(first_block), Signal.like(taken_queue)
+        taken_before = Signal(first_block)
         load_mask = Signal(count)
         load_queue = Signal(range(depth))
         successor_read = successor.read_port()
-        fetched_write = fetched.write_port()
         tail_loaded = tails.read_port(domain="comb")
         more_behind = Signal()
         m.d.sync += [
             taken_before.eq(self.taken),
-            taken_queue_before.eq(taken_queue),
+            self.taken_from.eq(self.take),
             load_mask.eq(self.taken_from & fetching),
-            load_queue.eq(taken_queue_before),
+            load_queue.eq(number_of(self.taken_from)),
         ]
         m.d.comb += [
             successor_read.addr.eq(taken_before),
-            fetched_write.addr.eq(load_queue),
-            fetched_write.data.eq(successor_read.data.first),
-            fetched_write.en.eq(load_mask.any()),
             tail_loaded.addr.eq(load_queue),
             more_behind.eq(tail_loaded.data != successor_read.data.first),
         ]
@@ -148,31 +125,15 @@ class PacketQueues(wiring.Component):
         m.d.sync += [
             visible.eq((visible & ~leaves) | self.appears),
             fetching.eq((fetching & ~load_mask) | (leaves & (more | join_mask))),
-            followed.eq((followed & ~start_mask) | load_mask),
             more.eq(
                 (more & ~start_mask & ~load_mask)
                 | (load_mask & more_behind.replicate(count))
                 | (join_mask & ~start_mask)
             ),
         ]
-        if self.key_fields:
-            # The head of a queue that has none is the next to join.
-            for queue in range(count):
-                key = Mux(visible[queue], self.keys[queue].as_value(), self.join_packet.key.as_value())
-                m.d.comb += self.following[queue].eq(Mux(load_mask[queue], successor_read.data.key.as_value(), key))
-            m.d.sync += self.keys.eq(self.following)
+        # That of a queue that has none is the next to join.
+        for queue in range(count):
+            head = Mux(visible[queue], self.heads[queue].as_value(), self.join_packet.as_value())
+            m.d.comb += self.following[queue].eq(Mux(load_mask[queue], successor_read.data.as_value(), head))
+        m.d.sync += self.heads.eq(self.following)
         return m
-
-    def _take(self, m: Module, joined: Memory, fetched: Memory, followed: Value) -> Signal:
-        """The head taken, and the number of its queue."""
-        taken_queue = Signal(range(max(2, self.count)))
-        joined_read = joined.read_port(domain="comb")
-        fetched_read = fetched.read_port(domain="comb")
-        m.d.sync += self.taken_from.eq(self.take)
-        m.d.comb += [
-            taken_queue.eq(number_of(self.take)),
-            joined_read.addr.eq(taken_queue),
-            fetched_read.addr.eq(taken_queue),
-            self.taken.eq(Mux((followed & self.take).any(), fetched_read.data, joined_read.data)),
-        ]
-        return taken_queue

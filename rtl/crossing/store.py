@@ -7,6 +7,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.crossing.acceptance import Acceptance
 from rtl.crossing.arrivals import joining_layout
 from rtl.crossing.buffer import Buffer, FillSignature, block_bits
 from rtl.crossing.causes import CAUSE_BITS, cause_of
@@ -30,7 +31,8 @@ class InputSignature(wiring.Signature):
         phase: the cycle modulo 4.
         heads: what the heads of its queues ask for and get; outputs make it offers only if `available`.
         joining: a packet joins one of its queues (cycle e).
-        accepts: it accepts an offer in this cycle, known early. Which it is, `heads.accepted`, comes late.
+        offers: mask of the outputs that made it an offer in the cycle before (this is g+1).
+        accepted: one-hot, that whose offer it accepts; it does accept one if there are any.
         causes: of each output that needs credits, why what it offered in the cycle before is swallowed.
         wide: mask of 4X outputs.
         available: of its readers more are free than it accepts offers.
@@ -45,7 +47,8 @@ class InputSignature(wiring.Signature):
                 "phase": In(2),
                 "heads": Out(HeadsSignature(outputs, credited, vls)),
                 "joining": Out(joining_layout(outputs)),
-                "accepts": In(1),
+                "offers": In(outputs),
+                "accepted": Out(outputs),
                 "causes": In(data.ArrayLayout(CAUSE_BITS, credited)),
                 "wide": In(outputs),
                 "available": Out(1),
@@ -132,6 +135,17 @@ class PacketStore(wiring.Component):
             crossing.joining.slot.eq(self.packet.slot),
         ]
         connect(m, queues.heads, flipped(crossing.heads))
+
+        # That an offer is accepted is known early. Which it is comes late.
+        m.submodules.acceptance = acceptance = Acceptance(self.outputs, self.block_bits)
+        accepts = crossing.offers.any()
+        m.d.comb += [
+            acceptance.offers.eq(crossing.offers),
+            acceptance.firsts.eq(queues.firsts),
+            crossing.accepted.eq(acceptance.accepted),
+            queues.accepted.eq(acceptance.accepted),
+            queues.taken.eq(acceptance.first),
+        ]
         if self.multicast:
             m.d.comb += [queues.has_copies.eq(self.has_copies), queues.copies.eq(self.copies)]
 
@@ -142,7 +156,7 @@ class PacketStore(wiring.Component):
             descriptions.pool.eq(self.packet.pool),
             descriptions.words.eq(self.packet.words),
             descriptions.need.eq(self.packet.need),
-            descriptions.read.eq(queues.taken),
+            descriptions.read.eq(acceptance.first),
         ]
 
         # The lowest-numbered reader that may takes the head that is accepted (x_0); the rest of it follows in the next
@@ -155,15 +169,15 @@ class PacketStore(wiring.Component):
             m.d.comb += [buffer.clock.eq(self.clock), *(reader.clock.eq(self.clock) for reader in readers)]
         taker = Signal(self.readers)
         ready = Cat(reader.ready for reader in readers)
-        m.d.comb += taker.eq(Mux(crossing.accepts, lowest(m, ready), 0))
-        job = self._find_job(m, queues)
+        m.d.comb += taker.eq(Mux(accepts, lowest(m, ready), 0))
+        job = self._find_job(m, queues, acceptance.first)
         for number, reader in enumerate(readers):
             m.d.comb += [
                 crossing.to_output[number].eq(reader.to_output),
                 crossing.rows[number].eq(reader.row),
                 reader.phase.eq(crossing.phase),
                 reader.grant.eq(taker[number]),
-                reader.to.eq(crossing.heads.accepted),
+                reader.to.eq(crossing.accepted),
                 reader.job.eq(job),
                 reader.description.eq(descriptions.description),
             ]
@@ -172,9 +186,9 @@ class PacketStore(wiring.Component):
         left = any_of(reader.leaves for reader in readers)
         free = Cat(reader.stays_free for reader in readers) & ~taker
         some_free, several_free = Signal(init=1), Signal(init=self.readers > 1)
-        m.d.comb += crossing.available.eq(Mux(crossing.accepts, several_free, some_free))
+        m.d.comb += crossing.available.eq(Mux(accepts, several_free, some_free))
         m.d.sync += [
-            crossing.holds.eq((crossing.holds & ~left) | crossing.heads.accepted),
+            crossing.holds.eq((crossing.holds & ~left) | crossing.accepted),
             some_free.eq(free.any()),
             several_free.eq((free & (free - 1)).any()),
         ]
@@ -182,9 +196,10 @@ class PacketStore(wiring.Component):
         self._return_blocks(m, buffer, readers, taker, queues.copy)
         return m
 
-    def _find_job(self, m: Module, queues: Any) -> data.View:
+    def _find_job(self, m: Module, queues: Any, first: Value) -> data.View:
         """The packet that is accepted. All that an output has to say of it is ready before it is known which it is."""
         heads, credited = self.crossing.heads, range(self.credited)
+        accepted = self.crossing.accepted
         job = Signal(job_layout(self.block_bits))
         wide = Signal(self.outputs)  # in the cycle of the offer
         m.d.sync += wide.eq(self.crossing.wide)
@@ -192,10 +207,10 @@ class PacketStore(wiring.Component):
         causes = [Mux(queues.oversize[output], too_long, self.crossing.causes[output]) for output in credited]
         on_data_vl = Cat(~heads.slots_offered[output][self.vls] for output in credited)
         m.d.comb += [
-            job.first.eq(queues.taken),
-            job.wide.eq((heads.accepted & wide).any()),
-            job.ages.eq((heads.accepted[: self.credited] & on_data_vl).any()),
-            job.cause.eq(select(heads.accepted[: self.credited], causes)),
+            job.first.eq(first),
+            job.wide.eq((accepted & wide).any()),
+            job.ages.eq((accepted[: self.credited] & on_data_vl).any()),
+            job.cause.eq(select(accepted[: self.credited], causes)),
         ]
         return job
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -33,8 +33,15 @@ def is_tick_of(tick: data.View, exponent: Value) -> Value:
 
 
 def outlived(clock: data.View, stamp: Value) -> Value:
-    """What arrived when the clock showed this has been here for its life time."""
-    return clock.limits & ((clock.now - stamp)[:STAMP_BITS] >= EXPIRED_TICKS)
+    """What arrived when the clock showed this has been here for its life time.
+
+    Of the last EXPIRED_TICKS stamps, a power of two, one has each remainder, and which is known but for its remainder:
+    the stamp, which comes late out of a block RAM, is compared with that and not subtracted.
+    """
+    bits = EXPIRED_TICKS.bit_length() - 1
+    rounds = clock.now[bits:]
+    of_remainder = Mux(stamp[:bits] > clock.now[:bits], (rounds - 1)[: len(rounds)], rounds)
+    return clock.limits & (stamp[bits:] != of_remainder)
 
 
 class LifeTime(wiring.Component):

@@ -6,6 +6,7 @@ from amaranth.lib import data
 from rtl.crossing.eligibility import data_eligible
 from rtl.crossing.input_queues import InputQueues
 from rtl.crossing.queues import PacketQueues
+from rtl.rotation import select
 from rtl.widths import NEED_BITS
 
 __all__ = ["VirtualOutputQueues"]
@@ -35,16 +36,24 @@ class VirtualOutputQueues(InputQueues):
         if self.multicast:
             self._add_multicast(m, queues, requests, starving, visible, oversize)
         else:
-            takes = (heads.accepted[o].replicate(slots) & heads.slots_offered[o] for o in range(self.outputs))
+            takes = (port.accepted[o].replicate(slots) & heads.slots_offered[o] for o in range(self.outputs))
             m.d.comb += [
                 queues.join.eq(port.join),
                 queues.take.eq(Cat(takes)),
                 heads.visible.eq(visible),
                 port.oversize.eq(oversize),
-                port.taken.eq(queues.taken),
+                *(port.firsts[o].eq(first) for o, first in enumerate(self._firsts(queues))),
             ]
             m.d.sync += [heads.requests.eq(requests), heads.starving.eq(starving)]
         return m
+
+    def _firsts(self, queues: PacketQueues) -> list[Value]:
+        """Of each output, the first block of the head of the queue that it offers to."""
+        slots = self.vls + 1
+        firsts = [head.first for head in queues.heads]
+        return [
+            select(offered, firsts[o * slots :][:slots]) for o, offered in enumerate(self.queueing.heads.slots_offered)
+        ]
 
     def _oversize(self, queues: PacketQueues) -> Value:
         """Of each output that needs credits, whether the head of the queue that it offers to is oversize."""
@@ -53,7 +62,7 @@ class VirtualOutputQueues(InputQueues):
         data_slots, slots = range(self.vls), self.vls + 1
         offered = self.queueing.heads.slots_offered
         return Cat(
-            Cat(offered[o][vl] & queues.keys[o * slots + vl].oversize for vl in data_slots).any()
+            Cat(offered[o][vl] & queues.heads[o * slots + vl].key.oversize for vl in data_slots).any()
             for o in range(self.credited)
         )
 
@@ -76,7 +85,7 @@ class VirtualOutputQueues(InputQueues):
                         if self.one_each:
                             need, oversize = needs[slot], Const(0)
                         else:
-                            key = queues.following[queue]
+                            key = queues.following[queue].key
                             need, oversize = key.need, key.oversize
                         waits, fits = shown[queue] & ~facts.blocked, Signal(name=f"fits_{queue}")
                         m.d.comb += [
@@ -120,12 +129,15 @@ class VirtualOutputQueues(InputQueues):
         m.d.comb += to_copies.eq(Cat((copy_goes[o] & heads.slots_offered[o]).any() for o in outputs))
 
         m.d.comb += [
-            copies.to.eq(heads.accepted & to_copies),
+            copies.to.eq(port.accepted & to_copies),
             port.oversize.eq((copies.oversize & to_copies) | (oversize & ~to_copies)),
-            port.taken.eq(Mux(copies.to.any(), copies.taken, queues.taken)),
+            *(
+                port.firsts[o].eq(Mux(to_copies[o], copies.firsts[o], first))
+                for o, first in enumerate(self._firsts(queues))
+            ),
             port.copy.eq(copies.copy),
         ]
-        takes = [heads.accepted[o].replicate(slots) & heads.slots_offered[o] for o in outputs]
+        takes = [port.accepted[o].replicate(slots) & heads.slots_offered[o] for o in outputs]
         m.d.comb += queues.take.eq(Cat(take & ~copy_goes[o] for o, take in enumerate(takes)))
         m.d.sync += [turn[o].eq((turn[o] & ~take) | (take & ~copy_goes[o])) for o, take in enumerate(takes)]
 

@@ -29,9 +29,9 @@ CROSSING_MUTANTS: Final = (
     ),
     Mutant(
         "an input prefers the same output for ever",
-        "crossing/matcher.py",
-        "accept.serve.eq(self.matched[number])",
-        "accept.serve.eq(0)",
+        "crossing/acceptance.py",
+        "turn.serve.eq(self.offers.any())",
+        "turn.serve.eq(0)",
         mixed("two_outputs", "S"),
         Kind.ROW,
         "S[2]",

@@ -33,13 +33,16 @@ _HIERARCHY = "hierarchy.json"
 _PREPARED_RTLIL = "prepared.il"
 
 _APART = re.compile(
-    r"design\.(port_\d+|input_\d+(\.partition)?|output_\d+|matcher|crossbar\.output_\d+|arrivals|congestion_\d+"
-    r"|agent_port|agent_store)"
+    r"design\.(port_\d+|input_\d+(\.partition|\.store\.acceptance)?|output_\d+|matcher|crossbar\.output_\d+|arrivals"
+    r"|congestion_\d+|agent_port|agent_store(\.acceptance)?)"
 )
-"""Instances that are mapped apart. An input together with its P_Key tables is more than Yosys' ABC9 takes."""
+"""Instances that are mapped apart. An input together with its P_Key tables is more than Yosys' ABC9 takes. Its
+acceptance goes on to all its memories, which ABC9 cannot know: beside longer paths it would be made small, not fast.
+"""
 
-# Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower.
-_MAP = "synth_ecp5 -nowidelut"
+# Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower. ABC's longer script takes as much
+# time as its default, and an input becomes smaller by a twelfth.
+_MAP = "scratchpad -copy abc9.script.flow3 abc9.script; synth_ecp5 -nowidelut"
 
 _KEPT = "kept"
 """A net besides the numbered ones. What drives it stays: instances, and cells that drive nothing else."""

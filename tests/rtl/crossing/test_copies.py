@@ -189,14 +189,15 @@ def test_each_copy_left_is_a_head_and_kinds_and_queues_take_turns(queueing: Lite
             # An offer is accepted. Slots of outputs that made none are anything.
             for o in range(OUTPUTS):
                 ctx.set(heads.slots_offered[o], 1 << (offers[o][0] if o in offers else rng.randrange(VLS + 1)))
-            ctx.set(heads.accepted, 0)
+            ctx.set(port.accepted, 0)
             taken = None
             if offers:
                 output = rng.choice(sorted(offers))
                 slot, eligible = offers[output]
-                ctx.set(heads.accepted, 1 << output)
+                ctx.set(port.accepted, 1 << output)
                 taken = reference.accept(cycle, (output, slot), eligible)
-                assert ctx.get(port.taken) == taken.first
+                assert ctx.get(port.firsts[output]) == taken.first
+                ctx.set(port.taken, taken.first)
                 oversize = slot != VL15 and output in taken.oversize
                 assert output >= CREDITED or ctx.get(port.oversize) >> output & 1 == oversize
                 not_available[output] = cycle - 1
@@ -335,8 +336,7 @@ def test_a_stored_packet_gives_back_its_blocks_once_behind_its_last_copy() -> No
             to = grants.get(cycle)
             assert to is None or ctx.get(crossing.heads.requests[0]) >> to & 1
             accepted = grants.get(cycle - 1)
-            ctx.set(crossing.heads.accepted, 0 if accepted is None else 1 << accepted)
-            ctx.set(crossing.accepts, accepted is not None)
+            ctx.set(crossing.offers, 0 if accepted is None else 1 << accepted)
             for output in range(OUTPUTS):
                 ctx.set(crossing.heads.slots_offered[output], 1)
             for reader, to in enumerate(due):

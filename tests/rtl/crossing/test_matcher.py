@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module
 from amaranth.sim import Simulator
 
 from rtl.crossing.matcher import Matcher
+from rtl.rotation import RotatingChoice
 from tests.rtl.quick_engine import QuickEngine
 
 Move = tuple[list[int], int, int]
@@ -112,8 +114,7 @@ async def give(ctx: Any, dut: Matcher, requests: set[tuple[int, int, int]]) -> N
 def result(ctx: Any, dut: Matcher) -> dict[int, tuple[int, int]]:
     accepted = {}
     for i in range(dut.inputs):
-        output = ctx.get(dut.output_of[i])
-        assert bool(output) == bool(ctx.get(dut.matched) >> i & 1)
+        output = ctx.get(dut.accepted[i])
         if output:
             number = output.bit_length() - 1
             slot = ctx.get(dut.slots_offered[number])
@@ -133,7 +134,18 @@ async def one_pass(ctx: Any, dut: Matcher) -> dict[int, tuple[int, int]]:
 
 
 def simulate(dut: Matcher, bench: Any) -> None:
-    simulator = Simulator(dut, engine=QuickEngine)
+    """Together with what accepts offers at each input."""
+    m = Module()
+    m.submodules.matcher = dut
+    for i in range(dut.inputs):
+        m.submodules[f"acceptance_{i}"] = acceptance = RotatingChoice(dut.outputs)
+        m.d.comb += [
+            acceptance.requests.eq(dut.offers[i]),
+            acceptance.serve.eq(dut.offers[i].any()),
+            acceptance.served.eq(acceptance.chosen),
+            dut.accepted[i].eq(acceptance.chosen),
+        ]
+    simulator = Simulator(m, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()

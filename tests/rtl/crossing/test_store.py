@@ -213,6 +213,7 @@ def test_rows_leave_as_they_came_and_blocks_return(
         idle = 0
         narrow = False
         offers: dict[int, int] = {}  # of the cycle before: the slot of each output that made one
+        out_ptr = 0
         ready: list[int] = []  # readers that were free then, and took up nothing
         reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
         ctx.set(crossing.wide, WIDE)
@@ -222,19 +223,21 @@ def test_rows_leave_as_they_came_and_blocks_return(
             ctx.set(crossing.phase, cycle % 4)
             if aging:
                 ctx.set(dut.clock, lives[cycle]._asdict())
-            for signal in (fill.accept, fill.cancel, dut.join, fill.write.valid, heads.accepted, crossing.accepts):
+            for signal in (fill.accept, fill.cancel, dut.join, fill.write.valid):
                 ctx.set(signal, 0)
             assert [ctx.get(fill.free[slot]) for slot in range(2)] == reference.room, f"cycle {cycle}"
 
             # One of the offers is accepted: x_0. Causes and slots of outputs that made none are anything.
             accepted: Packet | None = None
+            ctx.set(crossing.offers, sum(1 << output for output in offers))
+            assert ctx.get(crossing.accepted).bit_count() == bool(offers)
             if offers:
-                output = rng.choice(sorted(offers))
+                output = min(offers, key=lambda output: (output - out_ptr) % OUTPUTS)
+                out_ptr = (output + 1) % OUTPUTS
+                assert ctx.get(crossing.accepted) == 1 << output
                 queue = queues[offers[output], output if queueing == "voq" else 0]
                 assert queue[0].output == output, "a head of another output was requested"
                 accepted = queue.pop(0)
-                ctx.set(heads.accepted, 1 << output)
-                ctx.set(crossing.accepts, 1)
                 # What is swallowed at its output has ended.
                 if output < CREDITED and accepted.cycle_of_end < cycle - 1 and rng.random() < 0.5:
                     accepted.cause = cause_of(rng.choice(AT_OUTPUT if accepted.slot == 0 else AT_OUTPUT[:1]))
