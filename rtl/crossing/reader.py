@@ -30,7 +30,7 @@ PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n"
 more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
-with it; `bad` without `last`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`, that
+with it; `bad` without `valid`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`, that
 it is swallowed. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks, or if it is swallowed the
 reason (`wire.trace.Discard`). `n` is the packet's PktLen, for the trace.
 """
@@ -155,9 +155,9 @@ class Reader(wiring.Component):
             scrap.eq(passing & first & memory.bad),
             swallowed.eq(passing & first & ~memory.bad & (job.cause.any() | too_old)),
             ends_early.eq(passing & ~first & ~final & memory.stored.last),
-            self.row.valid.eq(passing),
+            self.row.valid.eq(passing & ~scrap),
             self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
-            self.row.bad.eq(Mux(first, scrap, memory.stored.bad & (final | memory.stored.last))),
+            self.row.bad.eq(Mux(first, scrap, passing & memory.stored.bad & (final | memory.stored.last))),
             self.row.n.eq(length_of(description)),
         ]
         self._fill_row(m, described, Mux(swallowed, self._reason(job.cause, too_old), self.description.need))
