@@ -30,9 +30,9 @@ PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n"
 more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
-with it; `bad` without `valid`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`, that
-it is swallowed. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks, or if it is swallowed the
-reason (`wire.trace.Discard`). `n` is the packet's PktLen, for the trace.
+with it; `bad` without `valid`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`,
+that it is swallowed. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks, or if it is swallowed
+the reason (`wire.trace.Discard`). `n` is the packet's PktLen, for the trace.
 """
 
 
