@@ -72,7 +72,7 @@ class CrossbarOutput(wiring.Component):
         of_inputs = [chosen[first:][:count] for first, count in zip(firsts, self.readers, strict=False)]
         m.d.comb += [
             row.eq(select(chosen, [self.rows[number] for number in sources])),
-            scrap.eq(row.bad & ~row.last),
+            scrap.eq(row.bad & ~row.valid),
             slot.eq(Mux(self.granted, number_of(self.slot_granted), slot_before)),
             from_input.eq(Cat(of_input.any() for of_input in of_inputs)),
             begun.eq(Mux(self.send.valid, ~self.send.last, begun_before)),
@@ -80,7 +80,7 @@ class CrossbarOutput(wiring.Component):
         m.d.sync += [
             slot_before.eq(slot),
             begun_before.eq(begun),
-            self.send.valid.eq(row.valid & ~scrap),
+            self.send.valid.eq(row.valid),
             self.send.data.eq(row.data),
             self.send.last.eq(row.last),
             self.send.bad.eq(row.bad),
@@ -89,7 +89,7 @@ class CrossbarOutput(wiring.Component):
             self.send.n.eq(row.n),
             self.send.need.eq(row.data[24:]),
             self.send.input.eq(number_of(from_input)),
-            self.scrapped.valid.eq(row.valid & scrap),
+            self.scrapped.valid.eq(scrap),
             self.scrapped.slot.eq(slot),
             self.scrapped.input.eq(number_of(from_input)),
             self.scrapped.n.eq(row.n),

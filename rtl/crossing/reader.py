@@ -30,9 +30,9 @@ PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n"
 more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
-with it; `bad` without `last`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`, that
-it is swallowed. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks, or if it is swallowed the
-reason (`wire.trace.Discard`). `n` is the packet's PktLen, for the trace.
+with it; `bad` without `valid`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`,
+that it is swallowed. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks, or if it is swallowed
+the reason (`wire.trace.Discard`). `n` is the packet's PktLen, for the trace.
 """
 
 
@@ -100,7 +100,7 @@ class Reader(wiring.Component):
 
         described = Signal()  # this is x_0 + 1
         m.d.sync += described.eq(self.grant)
-        job, description, words = self._packet(m, described)
+        job, description, description_kept, words = self._packet(m, described)
 
         # Cycle x_r: read a row. A packet's row 0 is read at once, at any width of its output.
         active = Signal()  # from x_0 + 1 on
@@ -155,9 +155,9 @@ class Reader(wiring.Component):
             scrap.eq(passing & first & memory.bad),
             swallowed.eq(passing & first & ~memory.bad & (job.cause.any() | too_old)),
             ends_early.eq(passing & ~first & ~final & memory.stored.last),
-            self.row.valid.eq(passing),
+            self.row.valid.eq(passing & ~scrap),
             self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
-            self.row.bad.eq(Mux(first, scrap, memory.stored.bad & (final | memory.stored.last))),
+            self.row.bad.eq(Mux(first, scrap, passing & memory.stored.bad & (final | memory.stored.last))),
             self.row.n.eq(length_of(description)),
         ]
         self._fill_row(m, described, Mux(swallowed, self._reason(job.cause, too_old), self.description.need))
@@ -171,11 +171,11 @@ class Reader(wiring.Component):
             last_follows.eq(turn_follows & Mux(turn, following == words, final_due)),
         ]
         self._become_free(m, ~active | last_read | over_early | last_follows, served)
-        self._give_back(m, last_read, dropped, early, block, job.first, description)
+        self._give_back(m, last_read, dropped, early, block, job.first, description_kept)
         return m
 
-    def _packet(self, m: Module, described: Value) -> tuple[data.View, data.View, Signal]:
-        """The packet's job, from x_0 + 1 on, the rest of it likewise, and its length.
+    def _packet(self, m: Module, described: Value) -> tuple[data.View, data.View, data.View, Signal]:
+        """The packet's job, from x_0 + 1 on, the rest of it likewise and from x_0 + 2 on, and its length.
 
         Of the job only the first block is needed before, and the length not before x_0 + 2: the shortest packet has
         more rows than that. In x_0 all this is still of the packet before.
@@ -188,7 +188,7 @@ class Reader(wiring.Component):
         m.d.sync += [description_kept.eq(description), words.eq(length_of(description))]
         with m.If(self.grant):
             m.d.sync += job.eq(self.job)
-        return job, description, words
+        return job, description, description_kept, words
 
     def _is_too_old(self) -> Value:
         """What has a life time is beyond it, in cycle x_0 + 1."""
@@ -220,7 +220,8 @@ class Reader(wiring.Component):
         self, m: Module, last_read: Value, dropped: Value, early: Value, block: Value, first: Value, of: data.View
     ) -> None:
         """The packet's blocks are asked to be released, from its first to that of its last row. It was done in the
-        cycle before; if its reader takes up the next packet now, what is known of that follows later."""
+        cycle before, x_0 + 1 at the earliest; if its reader takes up the next packet now, what is known of that follows
+        later."""
         ended = Signal()  # the last read was in the cycle before
         end = Signal(self.block_bits)  # of the packet whose row 0 was read two cycles ago
         blocks = [Signal(self.block_bits, name=f"block_{ago}") for ago in (1, 2)]  # that were read

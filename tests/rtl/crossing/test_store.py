@@ -253,10 +253,10 @@ def test_rows_leave_as_they_came_and_blocks_return(
             seen = []
             for reader, to in enumerate(reads):
                 row = crossing.rows[reader]
-                if to and ctx.get(row.valid):
+                if to and (ctx.get(row.valid) or ctx.get(row.bad)):
                     last = bool(ctx.get(row.last))
                     bad = bool(ctx.get(row.bad))
-                    scrap = bad and not last
+                    scrap = bad and not ctx.get(row.valid)
                     seen.append((reader, to.bit_length() - 1, ctx.get(row.data), last, bad, scrap))
             reads = [ctx.get(to) for to in crossing.to_output]
             expected = reference.rows.pop(cycle, [])
