@@ -54,7 +54,7 @@ _EACH_CYCLE: Final = (
     Detail.LOCAL_PHYSICAL_ERRORS,
 )
 """These may move in every cycle, and those by VL; others move in every other one, as packets and link packets have two
-rows at least."""
+rows at least. (Two discards may be neighbours, behind a packet's end one without rows; but each takes four cycles.)"""
 _LENGTHS: Final = (Counter.XMIT_DATA, Counter.RCV_DATA)
 
 
