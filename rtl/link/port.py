@@ -19,7 +19,8 @@ from rtl.link.row import RowSignature, lrh_field
 from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
 from rtl.registers.bus import PortAccess
-from rtl.registers.counters import VL_XMIT_WAITS, PortCounters, vls_of_slots
+from rtl.registers.counter_places import VL_XMIT_WAITS, vls_of_slots
+from rtl.registers.counters import PortCounters
 from rtl.registers.marking import PortMarking
 from rtl.registers.port_registers import ListEntry, PartitionChecks, PortRegisters, TimeLimitsSignature
 from rtl.rotation import how_many

@@ -9,144 +9,32 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.bus import PortAccess
+from rtl.registers.counter_places import (
+    COLUMN_BITS,
+    DETAIL_WORDS,
+    LANE_BITS,
+    LANES,
+    WHOLE_WORDS,
+    XMIT_WAIT_WORD,
+    amounts_layout,
+    bits_of_counters,
+    counts_layout,
+    most_counted,
+    names_of_counters,
+    places_of_counters,
+    vls_of_slots,
+)
 from rtl.restoration import restored_write_port
 from rtl.rotation import any_of, select
-from rtl.widths import CONSTRAINTS_BITS, INDEX_BITS, LENGTH_BITS
-from wire.codes import MIN_PKT_LEN_RAW, VL15
-from wire.registers import (
-    COUNTER_WIDTHS,
-    DATA_BITS,
-    DETAIL_BITS,
-    HIGH_OF_COUNTER,
-    VL_XMIT_WAIT,
-    Counter,
-    Detail,
-    PacketCounter,
-    PortRegister,
-)
+from wire.registers import DATA_BITS, HIGH_OF_COUNTER, VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
 
-__all__ = ["VL_XMIT_WAITS", "PortCounters", "amounts_layout", "counts_layout", "most_counted", "vls_of_slots"]
-
-_LANE_BITS: Final = 16
-_LANES: Final = 2 * DATA_BITS // _LANE_BITS
-_COLUMN_BITS: Final = 4
-"""A counter is in a word of lanes: in one, in two, or in all. Words and lanes are little more than offsets' bits."""
-
-_DETAIL_WORDS: Final = 0x4
-_XMIT_WAIT_WORD: Final = 0x7
-_WHOLE_WORDS: Final = 0x8
-_FREE_LANES: Final = [(_XMIT_WAIT_WORD, 2), (_XMIT_WAIT_WORD, 3), (0x6, 2), (0x6, 3)] + [
-    (word, lane) for word in (0x3, 0x10, 0x11) for lane in range(_LANES)
-]
-"""Where no others are than the counters by VL."""
+__all__ = ["PortCounters"]
 
 _ERROR_BITS: Final = 2
 """Of FLOW_CTL_UPDATE_ERRORS, for each VL."""
 
 _ACCESSES: Final = 15
 """To a port's counters, in twice as many cycles, with which nothing is lost."""
-
-_EACH_CYCLE: Final = (
-    Counter.SYMBOL_ERROR,
-    Counter.LINK_ERROR_RECOVERY,
-    Counter.RCV_ERRORS,
-    Counter.XMIT_WAIT,
-    Detail.LOCAL_PHYSICAL_ERRORS,
-)
-"""These may move in every cycle, and those by VL; others move in every other one, as packets and link packets have two
-rows at least. (Two discards may be neighbours, behind a packet's end one without rows; but each takes four cycles.)"""
-_LENGTHS: Final = (Counter.XMIT_DATA, Counter.RCV_DATA)
-
-
-VL_XMIT_WAITS: Final = {vl: f"VL_XMIT_WAIT_{vl}" for vl in range(VL15 + 1)}
-"""What the counters by VL are called."""
-
-
-def vls_of_slots(vls: int) -> list[int]:
-    """The VL of each slot."""
-    return [*range(vls), VL15]
-
-
-def _bits_of_counters(vls: int) -> dict[int, int]:
-    """Of a counter's register; those of `HIGH_OF_COUNTER` have as many bits again above it."""
-    return {
-        **{counter: COUNTER_WIDTHS[counter] for counter in Counter},
-        **dict.fromkeys(PacketCounter, DATA_BITS),
-        **dict.fromkeys(Detail, DETAIL_BITS),
-        **{VL_XMIT_WAIT + vl: DETAIL_BITS for vl in vls_of_slots(vls)},
-    }
-
-
-def _names(vls: int) -> dict[int, str]:
-    """Of those counters."""
-    named = {counter: counter.name for counters in (Counter, PacketCounter, Detail) for counter in counters}
-    return named | {VL_XMIT_WAIT + vl: VL_XMIT_WAITS[vl] for vl in vls_of_slots(vls)}
-
-
-def counts_layout(vls: int) -> data.StructLayout:
-    """Which counters move in a cycle."""
-    return data.StructLayout(dict.fromkeys(_names(vls).values(), 1))
-
-
-def amounts_layout(vls: int) -> data.StructLayout:
-    """By how much those counters move that do not move by 1.
-
-    Words, the watchdogs of several VLs, link and agent at once, or the packets of all other ports.
-    """
-    return data.StructLayout(
-        {
-            Counter.XMIT_DATA.name: INDEX_BITS,
-            Counter.RCV_DATA.name: INDEX_BITS,
-            **({Counter.LINK_ERROR_RECOVERY.name: vls.bit_length()} if vls > 1 else {}),
-            Counter.RCV_ERRORS.name: 2,
-            Counter.XMIT_CONSTRAINT_ERRORS.name: CONSTRAINTS_BITS,
-            Detail.LOCAL_PHYSICAL_ERRORS.name: 2,
-        }
-    )
-
-
-def most_counted(register: int, vls: int, cycles: int) -> int:
-    """The most that a counter may have counted in so many cycles.
-
-    A packet's words have come, or gone, one a cycle. Packets of which a port objects to the partition have headers. The
-    agent has one packet at a time.
-    """
-    if register in _LENGTHS:
-        return (1 << LENGTH_BITS) - 1 + cycles
-    if register == Counter.XMIT_CONSTRAINT_ERRORS:
-        return ((1 << CONSTRAINTS_BITS) - 1) * -(-cycles // (MIN_PKT_LEN_RAW + 1))
-    if register == Counter.LINK_ERROR_RECOVERY:
-        return vls * cycles
-    agents = register in (Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)
-    return cycles + agents if register in _EACH_CYCLE or register >= VL_XMIT_WAIT else (cycles + 1) // 2
-
-
-class _Place(NamedTuple):
-    """Where what is counted waits, and is kept."""
-
-    word: int
-    lane: int
-    lanes: int
-
-
-def _places(vls: int) -> dict[int, _Place]:
-    """By counter, where it is."""
-    places = {}
-    free = iter(_FREE_LANES)
-    for register, bits in _bits_of_counters(vls).items():
-        row, column = divmod(register, 1 << _COLUMN_BITS)
-        if register in HIGH_OF_COUNTER:
-            # In the row of those of one lane they are at its end.
-            places[register] = _Place(_WHOLE_WORDS | column & 0x7, 0, _LANES)
-        elif bits == DATA_BITS:
-            places[register] = _Place(_XMIT_WAIT_WORD, 0, 2)
-        elif register >= VL_XMIT_WAIT:
-            places[register] = _Place(*next(free), 1)
-        else:
-            first = _DETAIL_WORDS if row == Detail.LOCAL_PHYSICAL_ERRORS >> _COLUMN_BITS else 0
-            places[register] = _Place(first | column >> 2, column % _LANES, 1)
-    return places
-
 
 _CODE_BITS: Final = 4
 """Of numbers that go on in another order than that of their values."""
@@ -170,11 +58,11 @@ def _number_of_code(code: Value) -> Value:
     return Array(Const(number, _CODE_BITS) for number in numbers)[code]
 
 
-_Lane: Final = data.StructLayout({"value": _LANE_BITS, "exceeded": 1})
+_Lane: Final = data.StructLayout({"value": LANE_BITS, "exceeded": 1})
 """What is kept of a counter, or of a part of one. `exceeded` says that it has been more: the second lane of two and of
 four that it was more than 32 bits, the fourth that it was more than 64; else the lane of a counter of one."""
 
-_Word: Final = data.ArrayLayout(_Lane, _LANES)
+_Word: Final = data.ArrayLayout(_Lane, LANES)
 
 
 class _Access(NamedTuple):
@@ -215,8 +103,8 @@ class PortCounters(wiring.Component):
 
     def __init__(self, vls: int) -> None:
         self._vls = vls
-        self._bits = _bits_of_counters(vls)
-        self._places = _places(vls)
+        self._bits = bits_of_counters(vls)
+        self._places = places_of_counters(vls)
         self._words = sorted({place.word for place in self._places.values()})
         self._word_bits = max(self._words).bit_length()
         super().__init__(
@@ -254,16 +142,16 @@ class PortCounters(wiring.Component):
         before = _kept(m, (1 << self._word_bits, word, at), total.as_value(), adds)
         given, sets, gives_above = self._give(m, access, extended_low)
         waited, ones = self._wait(m, word, works, sets)
-        for lane in range(_LANES):
+        for lane in range(LANES):
             with m.If(sets[lane]):
                 m.d.sync += kept[lane].eq(0)
             with m.Else():
                 # What is being added to it is not in the memory yet.
                 m.d.sync += kept[lane].eq(Mux(adds & (word == at), total[lane], before[lane]))
-        joined = Signal(_LANES)  # with the lane above
+        joined = Signal(LANES)  # with the lane above
         is_whole = self._is_whole(word)
-        m.d.sync += joined.eq(Cat(is_whole | (word == _XMIT_WAIT_WORD), is_whole, is_whole))
-        _add(m, kept, [given[lane] | waited[lane] for lane in range(_LANES)], ones, joined, total)
+        m.d.sync += joined.eq(Cat(is_whole | (word == XMIT_WAIT_WORD), is_whole, is_whole))
+        _add(m, kept, [given[lane] | waited[lane] for lane in range(LANES)], ones, joined, total)
         with m.If(gives_above):
             m.d.comb += total[1].exceeded.eq(1)
 
@@ -288,11 +176,11 @@ class PortCounters(wiring.Component):
         access = _Access(
             *(
                 Signal(shape, name=name)
-                for name, shape in zip(_Access._fields, (self._word_bits, 1, 1, 1, _LANES, 1, 1, 1, 1), strict=True)
+                for name, shape in zip(_Access._fields, (self._word_bits, 1, 1, 1, LANES, 1, 1, 1, 1), strict=True)
             )
         )
-        row, column = reg.offset[_COLUMN_BITS:], reg.offset[:_COLUMN_BITS]
-        rows = {register >> _COLUMN_BITS for register in (*self._places, *HIGH_OF_COUNTER.values())}
+        row, column = reg.offset[COLUMN_BITS:], reg.offset[:COLUMN_BITS]
+        rows = {register >> COLUMN_BITS for register in (*self._places, *HIGH_OF_COUNTER.values())}
         is_counter = reg.select & (access.two | access.upper | access.alone.any())
         m.d.comb += [
             access.may_be.eq(reg.select & (reg.read | reg.write) & _is_one_of(row, sorted(rows))),
@@ -303,19 +191,19 @@ class PortCounters(wiring.Component):
             access.reads.eq(is_counter & reg.read),
             access.sets.eq(is_counter & reg.write & ~self._too_large()),
         ]
-        for lane in range(_LANES):
+        for lane in range(LANES):
             alone = [at for at, place in self._places.items() if (place.lane, place.lanes) == (lane, 1)]
             m.d.comb += access.alone[lane].eq(_is_one_of(reg.offset, alone))
         word = access.word
         with m.Switch(row[:3]):
-            with m.Case(Counter.SYMBOL_ERROR >> _COLUMN_BITS):
+            with m.Case(Counter.SYMBOL_ERROR >> COLUMN_BITS):
                 m.d.comb += word.eq(Mux(column[2:].all(), column, column[2:]))
-            with m.Case(Counter.XMIT_WAIT >> _COLUMN_BITS):
-                m.d.comb += word.eq(Mux(column[2:].all(), column, _XMIT_WAIT_WORD))
-            with m.Case(Detail.LOCAL_PHYSICAL_ERRORS >> _COLUMN_BITS):
-                m.d.comb += word.eq(_DETAIL_WORDS | column[2:])
-            with m.Case(PacketCounter.UNICAST_XMIT_PKTS >> _COLUMN_BITS):
-                m.d.comb += word.eq(_WHOLE_WORDS | column[:2])
+            with m.Case(Counter.XMIT_WAIT >> COLUMN_BITS):
+                m.d.comb += word.eq(Mux(column[2:].all(), column, XMIT_WAIT_WORD))
+            with m.Case(Detail.LOCAL_PHYSICAL_ERRORS >> COLUMN_BITS):
+                m.d.comb += word.eq(DETAIL_WORDS | column[2:])
+            with m.Case(PacketCounter.UNICAST_XMIT_PKTS >> COLUMN_BITS):
+                m.d.comb += word.eq(WHOLE_WORDS | column[:2])
             with m.Default(), m.Switch(column):
                 for vl in vls_of_slots(self._vls):
                     with m.Case(vl):
@@ -350,17 +238,17 @@ class PortCounters(wiring.Component):
         alone what is above is 0.
         """
         two, upper, alone, wdata = access.two, access.upper, access.alone, self.reg.wdata
-        halves = wdata[:_LANE_BITS], wdata[_LANE_BITS:]
+        halves = wdata[:LANE_BITS], wdata[LANE_BITS:]
         values = (
-            Mux(upper, extended_low[:_LANE_BITS], halves[0]),
-            Mux(upper, extended_low[_LANE_BITS:], Mux(alone[1], *halves)),
+            Mux(upper, extended_low[:LANE_BITS], halves[0]),
+            Mux(upper, extended_low[LANE_BITS:], Mux(alone[1], *halves)),
             halves[0],
             Mux(upper, halves[1], halves[0]),
         )
-        given = [Signal(_LANE_BITS, name=f"given_{lane}") for lane in range(_LANES)]
-        sets, gives_above = Signal(_LANES), Signal()
+        given = [Signal(LANE_BITS, name=f"given_{lane}") for lane in range(LANES)]
+        sets, gives_above = Signal(LANES), Signal()
         whole = upper | (two & self._is_whole(access.word))
-        for lane in range(_LANES):
+        for lane in range(LANES):
             gives = alone[lane] | upper | (two if lane < 2 else 0)
             m.d.sync += given[lane].eq(Mux(access.sets & gives, values[lane], 0))
             m.d.comb += sets[lane].eq(access.sets & (gives | whole))
@@ -376,8 +264,8 @@ class PortCounters(wiring.Component):
         m.d.comb += is_taken.eq(Mux(works, 1 << word, 0))
         words = len(self._words)
         most_cycles = words - 1 + _ACCESSES * -(-words // _ACCESSES)
-        names, amounts = _names(self._vls), amounts_layout(self._vls).members
-        waiting: list[dict[int, tuple[Value, Value, bool]]] = [{} for _ in range(_LANES)]
+        names, amounts = names_of_counters(self._vls), amounts_layout(self._vls).members
+        waiting: list[dict[int, tuple[Value, Value, bool]]] = [{} for _ in range(LANES)]
         for register, place in self._places.items():
             name = names[register]
             counts = self.counts[name]
@@ -420,7 +308,7 @@ class PortCounters(wiring.Component):
 
     def _show(self, m: Module, access: _Access, total: data.View) -> tuple[Value, Signal]:
         """What a read shows of a counter, all ones if it is more than its register has; it reads an upper half."""
-        shows, two, upper = Signal(_LANES), Signal(), Signal()
+        shows, two, upper = Signal(LANES), Signal(), Signal()
         first_of_lane = (access.two, 0, access.upper, 0)
         m.d.sync += [
             shows.eq(Mux(access.reads, access.alone | Cat(*map(Value.cast, first_of_lane)), 0)),
@@ -428,22 +316,22 @@ class PortCounters(wiring.Component):
             upper.eq(access.reads & access.upper),
         ]
         exceeded: list[Value] = [two & total[1].exceeded, upper & total[-1].exceeded]
-        for lane in range(_LANES):
+        for lane in range(LANES):
             alone = shows[lane] & ~(two | upper)
             exceeded.append(alone & total[lane].exceeded)
-        within: Value = Const((1 << _LANE_BITS) - 1)
-        for width in sorted({bits for bits in self._bits.values() if bits < _LANE_BITS}):
+        within: Value = Const((1 << LANE_BITS) - 1)
+        for width in sorted({bits for bits in self._bits.values() if bits < LANE_BITS}):
             registers = [register for register, bits in self._bits.items() if bits == width]
             is_one = Signal(name=f"has_{width}_bits")
             m.d.sync += is_one.eq(_is_one_of(self.reg.offset, registers))
-            within &= ~Cat(Const(0, width), is_one.replicate(_LANE_BITS - width))
+            within &= ~Cat(Const(0, width), is_one.replicate(LANE_BITS - width))
             lanes = sorted({self._places[register].lane for register in registers})
             exceeded += [is_one & shows[lane] & total[lane].value[width:].any() for lane in lanes]
         is_more = Signal()
         m.d.comb += is_more.eq(Cat(exceeded).any())
-        lower = select(shows, [lane.value for lane in total]) | is_more.replicate(_LANE_BITS)
+        lower = select(shows, [lane.value for lane in total]) | is_more.replicate(LANE_BITS)
         higher = select(Cat(two, upper), [total[1].value, total[-1].value])
-        return Cat(lower & within, higher | (is_more & (two | upper)).replicate(_LANE_BITS)), upper
+        return Cat(lower & within, higher | (is_more & (two | upper)).replicate(LANE_BITS)), upper
 
 
 class _Choice:
@@ -487,12 +375,12 @@ def _add(
     below: Value = Const(0, 1)
     operands: list[tuple[Value, Value]] = []
     for lane, (more, one) in enumerate(zip(added, ones, strict=True)):
-        operands += [(one, one | below), (kept[lane].value, Cat(more, Const(0, _LANE_BITS))[:_LANE_BITS])]
+        operands += [(one, one | below), (kept[lane].value, Cat(more, Const(0, LANE_BITS))[:LANE_BITS])]
         below = joined[lane]
-    chain = Signal(_LANES * (_LANE_BITS + 1) + 1)
+    chain = Signal(LANES * (LANE_BITS + 1) + 1)
     m.d.comb += chain.eq(Cat(first for first, _ in operands) + Cat(second for _, second in operands))
-    for lane in range(_LANES):
-        *value, carry = chain[1 + lane * (_LANE_BITS + 1) :][: _LANE_BITS + 1]
+    for lane in range(LANES):
+        *value, carry = chain[1 + lane * (LANE_BITS + 1) :][: LANE_BITS + 1]
         m.d.comb += [
             total[lane].value.eq(Cat(value)),
             total[lane].exceeded.eq(kept[lane].exceeded | (carry ^ joined[lane])),

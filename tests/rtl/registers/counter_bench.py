@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from rtl.registers.counters import VL_XMIT_WAITS
+from rtl.registers.counter_places import VL_XMIT_WAITS
 from wire.registers import VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
 
 __all__ = ["ERRORS", "Access", "Counted", "Cycle", "answers", "counter_name", "read", "run", "write"]

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from rtl.registers.counters import PortCounters, amounts_layout, most_counted, vls_of_slots
+from rtl.registers.counter_places import amounts_layout, most_counted, vls_of_slots
+from rtl.registers.counters import PortCounters
 from tests.rtl.registers import counter_bench
 from tests.rtl.registers.counter_bench import ERRORS, Access, Counted, Cycle, counter_name, read, write
 from wire.registers import (

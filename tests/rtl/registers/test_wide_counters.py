@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from rtl.registers.counters import PortCounters, amounts_layout
+from rtl.registers.counter_places import amounts_layout
+from rtl.registers.counters import PortCounters
 from tests.rtl.registers import counter_bench
 from tests.rtl.registers.counter_bench import Cycle, read, write
 from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PacketCounter, PortRegister

@@ -1,0 +1,149 @@
+"""Which counters a port has, how often each may move, and where they are kept (docs/pipeline.md, section 10)."""
+
+from typing import Final, NamedTuple
+
+from amaranth.lib import data
+
+from rtl.widths import CONSTRAINTS_BITS, INDEX_BITS, LENGTH_BITS
+from wire.codes import MIN_PKT_LEN_RAW, VL15
+from wire.registers import (
+    COUNTER_WIDTHS,
+    DATA_BITS,
+    DETAIL_BITS,
+    HIGH_OF_COUNTER,
+    VL_XMIT_WAIT,
+    Counter,
+    Detail,
+    PacketCounter,
+)
+
+__all__ = [
+    "COLUMN_BITS",
+    "DETAIL_WORDS",
+    "LANES",
+    "LANE_BITS",
+    "VL_XMIT_WAITS",
+    "WHOLE_WORDS",
+    "XMIT_WAIT_WORD",
+    "amounts_layout",
+    "bits_of_counters",
+    "counts_layout",
+    "most_counted",
+    "names_of_counters",
+    "places_of_counters",
+    "vls_of_slots",
+]
+
+LANE_BITS: Final = 16
+LANES: Final = 2 * DATA_BITS // LANE_BITS
+COLUMN_BITS: Final = 4
+"""A counter is in a word of lanes: in one, in two, or in all. Words and lanes are little more than offsets' bits."""
+
+DETAIL_WORDS: Final = 0x4
+XMIT_WAIT_WORD: Final = 0x7
+WHOLE_WORDS: Final = 0x8
+_FREE_LANES: Final = [(XMIT_WAIT_WORD, 2), (XMIT_WAIT_WORD, 3), (0x6, 2), (0x6, 3)] + [
+    (word, lane) for word in (0x3, 0x10, 0x11) for lane in range(LANES)
+]
+"""Where no others are than the counters by VL."""
+
+_EACH_CYCLE: Final = (
+    Counter.SYMBOL_ERROR,
+    Counter.LINK_ERROR_RECOVERY,
+    Counter.RCV_ERRORS,
+    Counter.XMIT_WAIT,
+    Detail.LOCAL_PHYSICAL_ERRORS,
+)
+"""These may move in every cycle, and those by VL; others move in every other one, as packets and link packets have two
+rows at least. (Two discards may be neighbours, behind a packet's end one without rows; but each takes four cycles.)"""
+_LENGTHS: Final = (Counter.XMIT_DATA, Counter.RCV_DATA)
+
+
+VL_XMIT_WAITS: Final = {vl: f"VL_XMIT_WAIT_{vl}" for vl in range(VL15 + 1)}
+"""What the counters by VL are called."""
+
+
+def vls_of_slots(vls: int) -> list[int]:
+    """The VL of each slot."""
+    return [*range(vls), VL15]
+
+
+def bits_of_counters(vls: int) -> dict[int, int]:
+    """Of a counter's register; those of `HIGH_OF_COUNTER` have as many bits again above it."""
+    return {
+        **{counter: COUNTER_WIDTHS[counter] for counter in Counter},
+        **dict.fromkeys(PacketCounter, DATA_BITS),
+        **dict.fromkeys(Detail, DETAIL_BITS),
+        **{VL_XMIT_WAIT + vl: DETAIL_BITS for vl in vls_of_slots(vls)},
+    }
+
+
+def names_of_counters(vls: int) -> dict[int, str]:
+    """Of those counters."""
+    named = {counter: counter.name for counters in (Counter, PacketCounter, Detail) for counter in counters}
+    return named | {VL_XMIT_WAIT + vl: VL_XMIT_WAITS[vl] for vl in vls_of_slots(vls)}
+
+
+def counts_layout(vls: int) -> data.StructLayout:
+    """Which counters move in a cycle."""
+    return data.StructLayout(dict.fromkeys(names_of_counters(vls).values(), 1))
+
+
+def amounts_layout(vls: int) -> data.StructLayout:
+    """By how much those counters move that do not move by 1.
+
+    Words, the watchdogs of several VLs, link and agent at once, or the packets of all other ports.
+    """
+    return data.StructLayout(
+        {
+            Counter.XMIT_DATA.name: INDEX_BITS,
+            Counter.RCV_DATA.name: INDEX_BITS,
+            **({Counter.LINK_ERROR_RECOVERY.name: vls.bit_length()} if vls > 1 else {}),
+            Counter.RCV_ERRORS.name: 2,
+            Counter.XMIT_CONSTRAINT_ERRORS.name: CONSTRAINTS_BITS,
+            Detail.LOCAL_PHYSICAL_ERRORS.name: 2,
+        }
+    )
+
+
+def most_counted(register: int, vls: int, cycles: int) -> int:
+    """The most that a counter may have counted in so many cycles.
+
+    A packet's words have come, or gone, one a cycle. Packets of which a port objects to the partition have headers. The
+    agent has one packet at a time.
+    """
+    if register in _LENGTHS:
+        return (1 << LENGTH_BITS) - 1 + cycles
+    if register == Counter.XMIT_CONSTRAINT_ERRORS:
+        return ((1 << CONSTRAINTS_BITS) - 1) * -(-cycles // (MIN_PKT_LEN_RAW + 1))
+    if register == Counter.LINK_ERROR_RECOVERY:
+        return vls * cycles
+    agents = register in (Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)
+    return cycles + agents if register in _EACH_CYCLE or register >= VL_XMIT_WAIT else (cycles + 1) // 2
+
+
+class _Place(NamedTuple):
+    """Where what is counted waits, and is kept."""
+
+    word: int
+    lane: int
+    lanes: int
+
+
+def places_of_counters(vls: int) -> dict[int, _Place]:
+    """By counter, where it is."""
+    places = {}
+    free = iter(_FREE_LANES)
+    for register, bits in bits_of_counters(vls).items():
+        row, column = divmod(register, 1 << COLUMN_BITS)
+        if register in HIGH_OF_COUNTER:
+            # In the row of those of one lane they are at its end.
+            places[register] = _Place(WHOLE_WORDS | column & 0x7, 0, LANES)
+        elif bits == DATA_BITS:
+            places[register] = _Place(XMIT_WAIT_WORD, 0, 2)
+        elif register >= VL_XMIT_WAIT:
+            places[register] = _Place(*next(free), 1)
+        else:
+            first = DETAIL_WORDS if row == Detail.LOCAL_PHYSICAL_ERRORS >> COLUMN_BITS else 0
+            places[register] = _Place(first | column >> 2, column % LANES, 1)
+    return places
