@@ -17,6 +17,9 @@ __all__ = ["CLOCK", "EDGE", "Interface", "caller", "glue", "shell"]
 
 CLOCK = "clk"
 EDGE = f"@(posedge {CLOCK})"
+_INNER_CLOCK = Port(CLOCK, 1, False)
+"""What a step gives besides: the clock inside the module, another value than before if the step evaluated it."""
+
 _CALLED_MODULE = Path(__file__).with_name("called_module.h")
 
 
@@ -63,34 +66,36 @@ def shell(name: str, module: str, ports: Sequence[Port]) -> str:
 def caller(module: str, precompiled: str, interface: Interface) -> str:
     """Verilog of the module that stands for a precompiled one in the design."""
     registered, at_once = interface.registered, interface.at_once
-    given = [f"given_{_plain(port)}" for port in registered]
+    by_step = [*registered, _INNER_CLOCK]
+    given = [f"given_{_plain(port)}" for port in by_step]
     inputs = [escaped(port.name) for port in interface.inputs]
     lines = [
         f"module {module}({', '.join(escaped(port.name) for port in interface.ports)});",
         *(f"  {_declaration(port, escaped(port.name))};" for port in interface.ports),
         f'  import "DPI-C" function chandle {precompiled}_new();',
         _import(f"{precompiled}_start", [], registered),
-        _import(f"{precompiled}_step", interface.inputs, registered),
+        _import(f"{precompiled}_step", interface.inputs, by_step),
         f"  chandle self = {precompiled}_new();",
-        *(f"  {_crossing(port)} given_{_plain(port)};" for port in registered),
+        *(f"  {_crossing(port)} given_{_plain(port)};" for port in by_step),
         *(f"  reg [{port.width - 1}:0] held_{_plain(port)};" for port in registered),
         *(f"  assign {escaped(port.name)} = held_{_plain(port)};" for port in registered),
+        # A precompiled module around this rests by what it holds: Verilator must keep this if nothing reads it, too.
+        "  reg stepped /* verilator public_flat_rd */ = 0;",
         "  initial begin",
-        f"    {precompiled}_start({', '.join(['self', *given])});",
+        f"    {precompiled}_start({', '.join(['self', *given[:-1]])});",
         *(f"    held_{_plain(port)} = {_cut(port, 'given')};" for port in registered),
         "  end",
         f"  always {EDGE} begin",
         f"    {precompiled}_step({', '.join(['self', *inputs, *given])});",
         *(f"    held_{_plain(port)} <= {_cut(port, 'given')};" for port in registered),
+        f"    stepped <= {_cut(_INNER_CLOCK, 'given')};",
         "  end",
     ]
     if at_once:
         read = [escaped(port.name) for port in interface.read_at_once]
         settled = [f"settled_{_plain(port)}" for port in at_once]
         lines += [
-            # A step changes the outputs, too: Verilog must see that they depend on it.
-            "  reg stepped = 0;",
-            f"  always {EDGE} stepped <= !stepped;",
+            # A step changes the outputs, too: Verilator settles behind it only if what a step gives is read.
             _import(f"{precompiled}_settle", [Port("stepped", 1, True), *interface.read_at_once], at_once),
             *(f"  {_crossing(port)} settled_{_plain(port)};" for port in at_once),
             *(f"  assign {escaped(port.name)} = {_cut(port, 'settled')};" for port in at_once),
@@ -104,6 +109,7 @@ def glue(precompiled: str, interface: Interface) -> str:
     model = f"V{precompiled}"
     clock = _plain_name(CLOCK)
     clocks = f"model.rootp->{clock}, model.rootp->__Vtrigprevexpr___TOP__{clock}__0"
+    by_step = [*interface.registered, _INNER_CLOCK]
     lines = [
         f'#include "{model}.h"',
         f'#include "{model}___024root.h"',
@@ -112,7 +118,7 @@ def glue(precompiled: str, interface: Interface) -> str:
         'extern "C" {',
         f"void* {precompiled}_new() {{ return new Called; }}",
         *_function(f"{precompiled}_start", [], [], "settle()", interface.registered),
-        *_function(f"{precompiled}_step", [], interface.inputs, f"step({clocks})", interface.registered),
+        *_function(f"{precompiled}_step", [], interface.inputs, f"step({clocks})", by_step),
         *_function(f"{precompiled}_settle", ["std::uint32_t"], interface.read_at_once, "settle()", interface.at_once),
         "}\n",
     ]
