@@ -27,6 +27,7 @@ __all__ = [
     "MFT_PAGE",
     "PORT_RESET_VALUES",
     "P_KEYS",
+    "P_KEY_TURN",
     "SL_TO_VL_PAGE",
     "VL_ARBITRATION_HIGH",
     "VL_ARBITRATION_LOW",
@@ -66,6 +67,8 @@ VL_XMIT_WAIT = 0x70
 """Offset in a port's page of the counter of ticks that VL 0 waited, 16 bits; data VL v's is v above it, VL15's 15."""
 P_KEYS = 0xC0
 """Offset in a port's page of the first entry of its P_Key table, in a switch; they are not read."""
+P_KEY_TURN: Final = 10
+"""Cycles from the turn of one write to a switch's P_Key tables to that of the next, at least (pipeline.md, 3.6)."""
 
 
 class NodeRegister(IntEnum):

@@ -17,6 +17,7 @@ from wire.port_tables import P_KEY_TABLE, VL_ARBITRATION_ENTRY
 from wire.registers import (
     CONGESTION_PAGE,
     LFT_PAGE,
+    P_KEY_TURN,
     P_KEYS,
     PORT_RESET_VALUES,
     SL_TO_VL_PAGE,
@@ -66,9 +67,6 @@ BUS_READ_CYCLES = 4
 
 WRITE_SHOWS = 2
 """Cycles until a register write is visible (section 10)."""
-
-_P_KEY_TURN = 10
-"""Cycles from turn to turn of what is written into a switch's P_Key tables (section 3.6)."""
 
 _FCP_ROWS = 2
 _VL15_PACKET_ROWS = 96
@@ -178,7 +176,7 @@ def _one_a_cycle(writes: Iterable[tuple[int, int, int]], cycle: int) -> list[Con
         page, offset = place_of_address(address)
         if page < CONGESTION_PAGE and P_KEYS <= offset < P_KEYS + P_KEY_TABLE.count:
             cycle = max(cycle, turns.get(node, cycle))
-            turns[node] = cycle + _P_KEY_TURN
+            turns[node] = cycle + P_KEY_TURN
         controls.append(write(cycle, node, address, value))
         cycle += 1
     return controls

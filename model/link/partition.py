@@ -10,7 +10,7 @@ from typing import Final
 
 from wire.codes import LNH, P_KEY_DEFAULT
 from wire.port_tables import P_KEY_TABLE
-from wire.registers import PartitionCheck
+from wire.registers import P_KEY_TURN, PartitionCheck
 from wire.trace import Verdict
 
 from ..packet import Packet
@@ -23,8 +23,6 @@ _KEY_ROWS: Final[dict[int, int]] = {LNH.IBA_LOCAL.value: 3, LNH.IBA_GLOBAL.value
 """The row with the last byte of the P_Key, by LNH; raw packets have none."""
 _LNH_SHIFT: Final = 16
 _LNH: Final = 3
-_TURN: Final = 10
-"""Cycles from turn to turn, at least."""
 _GONE: Final = 4
 """Cycles from the turn of an entry that changes until it is 0."""
 _NEW: Final = 11
@@ -44,11 +42,11 @@ class Turns:
     __slots__ = ("_last",)
 
     def __init__(self) -> None:
-        self._last = -_TURN
+        self._last = -P_KEY_TURN
 
     def take(self, cycle: int) -> int:
         """The turn of the next written entry, whose write is visible in a cycle but for its waiting."""
-        self._last = turn = max(cycle, self._last + _TURN)
+        self._last = turn = max(cycle, self._last + P_KEY_TURN)
         return turn
 
 
