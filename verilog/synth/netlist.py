@@ -36,8 +36,8 @@ _APART = re.compile(
     r"design\.(port_\d+|input_\d+(\.partition|\.store\.acceptance)?|output_\d+|matcher|crossbar\.output_\d+|arrivals"
     r"|congestion_\d+|agent_port|agent_store(\.acceptance)?)"
 )
-"""Instances that are mapped apart. An input together with its P_Key tables is more than Yosys' ABC9 takes. Its
-acceptance goes on to all its memories, which ABC9 cannot know: beside longer paths it would be made small, not fast.
+"""Instances that are mapped apart, so that each is in the list by itself. An input's acceptance goes on to all its
+memories, which Yosys' ABC9 cannot know: beside longer paths it would be made small, not fast.
 """
 
 # Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower. ABC's longer script takes as much
