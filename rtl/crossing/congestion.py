@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Final
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -14,7 +14,7 @@ from rtl.link.row import HEAD_BITS, lrh_field
 from rtl.link.transmit import SendRow
 from rtl.registers.marking import MarkingSettings, PortMarking
 from rtl.restoration import restored_write_port
-from rtl.widths import MARKING_RATE_BITS, ROW_BITS, THRESHOLD_BITS
+from rtl.widths import MARKING_RATE_BITS, THRESHOLD_BITS
 from wire.codes import LID_MULTICAST_MIN, LNH
 from wire.parameters import SwitchParameters, largest_blocks
 
@@ -99,11 +99,9 @@ class Congestion(wiring.Component):
         limits = _marking_limits(self.parameters.buffer_blocks, self._most)
         limit = Signal.like(waiting[0], name="limit", init=limits[0])
         m.d.sync += limit.eq(Array(limits)[threshold])
-        # A packet has one block more than full ones, and to take x + 1 is to add ~x. (Not all bring their need.)
-        full_blocks = self.send.n[ROW_BITS:][: self._need_bits]
-        taken = ~Cat(full_blocks, Const(0, len(limit) - self._need_bits))
+        need = self.send.need[: self._need_bits]
         for vl, blocks in enumerate(waiting):
-            m.d.comb += left[vl].eq(blocks + (taken & (leaves & (slot == vl)).replicate(len(taken))))
+            m.d.comb += left[vl].eq(blocks - Mux(leaves & (slot == vl), need, 0))
         with m.If(arrived.some | leaves):
             m.d.sync += [blocks.eq(left[vl] + arrived.blocks[vl]) for vl, blocks in enumerate(waiting)]
         return Array(left)[slot] > limit

@@ -31,8 +31,8 @@ more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
 with it; `bad` without `valid`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`,
-that it is swallowed. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks, or if it is swallowed
-the reason (`wire.trace.Discard`). `n` is the packet's PktLen, for the trace.
+that it is swallowed: then its lane 1 holds the reason (`wire.trace.Discard`). Lane 0 of row 0, where nothing but SDP
+can be, holds the packet's blocks. `n` is the packet's PktLen, for nothing but the trace.
 """
 
 
@@ -160,7 +160,7 @@ class Reader(wiring.Component):
             self.row.bad.eq(Mux(first, scrap, passing & memory.stored.bad & (final | memory.stored.last))),
             self.row.n.eq(length_of(description)),
         ]
-        self._fill_row(m, described, Mux(swallowed, self._reason(job.cause, too_old), self.description.need))
+        self._fill_row(m, described, swallowed, self._reason(job.cause, too_old))
         m.d.sync += [dropped.eq(scrap | swallowed), early.eq(ends_early)]
 
         # What comes behind the last read.
@@ -201,10 +201,13 @@ class Reader(wiring.Component):
         before = (cause == cause_of(Discard.NEIGHBOR_MTU)) | (cause == cause_of(Discard.INACTIVE))
         return Mux(too_old & ~before, Discard.LIFE_TIME, reason_of(cause))[:REASON_BITS]
 
-    def _fill_row(self, m: Module, described: Value, in_place_of_sdp: Value) -> None:
-        """The row as stored, except what crosses in place of SDP."""
+    def _fill_row(self, m: Module, described: Value, swallowed: Value, reason: Value) -> None:
+        """The row as stored, except what crosses in place of SDP, and of what is not sent."""
         stored = self.memory.stored.data
-        m.d.comb += self.row.data.eq(Cat(stored[:24], Mux(described, in_place_of_sdp, stored[24:])))
+        lane_0 = Mux(described, self.description.need, stored[24:])
+        m.d.comb += self.row.data.eq(Cat(stored[:24], lane_0))
+        with m.If(swallowed):
+            m.d.comb += self.row.data[16:][:REASON_BITS].eq(reason)
 
     def _become_free(self, m: Module, is_over: Value, served: Value) -> None:
         """The next cycle has the last read, or none: known now, as all inputs and outputs look at it."""

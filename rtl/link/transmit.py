@@ -56,9 +56,9 @@ SendRow = data.StructLayout(
 """A row of a data packet that goes to the wires, in cycle x_r + 2.
 
 `last` is the packet's end row (also an early one), `bad` means anything with it; a row 0 that is the last is all of a
-packet that is swallowed. `slot`, `n` and `input` (number of the input) hold from row 0 to the end row. `need` (blocks)
-comes with row 0, or if the packet is swallowed the reason (`wire.trace.Discard`) in its place, and means anything with
-the others. Lane 0 of row 0 means anything: it goes out as SDP.
+packet that is swallowed, and has the reason (`wire.trace.Discard`) on lane 1. `slot`, `n` and `input` (number of the
+input) hold from row 0 to the end row. `need` (blocks) comes with row 0, and means anything with the others. Lane 0 of
+row 0 means anything: it goes out as SDP.
 """
 
 
@@ -164,7 +164,7 @@ class Transmitter(wiring.Component):
         m.d.comb += [
             self.packet_sent.eq(send.valid & send.last & ~refused),
             self.packet_discarded.eq(send.valid & send.last & refused),
-            self.reason.eq(Mux(send.first, send.need[:REASON_BITS], Discard.INACTIVE)),
+            self.reason.eq(Mux(send.first, send.data[16:][:REASON_BITS], Discard.INACTIVE)),
         ]
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)

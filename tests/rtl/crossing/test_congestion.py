@@ -14,7 +14,6 @@ from rtl.crossing.congestion import Congestion
 from tests.rtl.simulation import Simulation
 from wire.codes import LNH
 from wire.headers import LRH
-from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters
 
 VLS, INPUTS, OUTPUTS, OUT = 2, 3, 3, 1
@@ -129,11 +128,9 @@ def test_packets_are_marked_as_the_contract_says(seed: int) -> None:
             ctx.set(dut.scrapped, 0)
             if begins:
                 slot, need, multicast, fate, lnh = begins
-                n = rng.choice([n for n in range(5, 80) if blocks_of_words(n) == need])
                 dlid = 0xC003 if multicast else 0xBFFF
-                last = fate == "swallowed"
-                row = {"valid": fate != "scrapped", "first": 1, "last": last, "slot": slot, "n": n}
-                row |= {"data": row_0(lnh, dlid), "need": 1 if last else need}
+                row = {"valid": fate != "scrapped", "first": 1, "last": fate == "swallowed", "slot": slot, "need": need}
+                row |= {"data": row_0(lnh, dlid)}
                 ctx.set(dut.charged, fate == "sent")
                 ctx.set(dut.scrapped, fate == "scrapped")
             ctx.set(dut.send, row)

@@ -64,10 +64,7 @@ class Packet:
 
     def crossing_row(self, index: int) -> int:
         """As it leaves: row 0 has the packet's blocks in place of SDP."""
-        return self.row(index) if index else self.row_0(self.need)
-
-    def row_0(self, in_place_of_sdp: int) -> int:
-        return in_place_of_sdp << 24 | self.row(0) & 0xFFFFFF
+        return self.row(index) if index else self.need << 24 | self.row(0) & 0xFFFFFF
 
     def reason(self, life: Life) -> Discard | None:
         """Why it is swallowed, if it is, by what LIFE_TIME's ticks are in x_0 + 1."""
@@ -159,7 +156,7 @@ class Reference:
                 bad = last and packet.bad and not scrap
                 data = packet.crossing_row(row)
                 if reason is not None:
-                    data = packet.row_0(reason)
+                    data = data & ~(7 << 16) | reason << 16
                     self.swallowed.add(reason)
                 self.rows[cycle + 1].append((number, packet.output, data, last, bad, scrap))
                 reading.row += 1
