@@ -127,8 +127,7 @@ class CopyQueues(wiring.Component):
         outputs, data_queues = range(self.outputs), range(self.vls)
         went = [Signal(self.outputs, name=f"went_{queue}") for queue in range(self.count)]
         m.d.sync += [before.eq(now) for before, now in zip(went, going, strict=True)]
-        last, served = Signal(self.vls), Signal(self.count)
-        place = behind(m, last)
+        place, served = Signal(self.vls, init=1), Signal(self.count)
         choices = []
         for o in outputs:
             fits = Cat(went[queue][o] & (self.slots[o] & of[o]).any() for queue, of in enumerate(slots))
@@ -144,7 +143,7 @@ class CopyQueues(wiring.Component):
             ),
         ]
         with m.If(served[: self.vls].any()):
-            m.d.sync += last.eq(served)
+            m.d.sync += place.eq(behind(served[: self.vls]))
         return served
 
     def _slots(self, m: Module, name: str, queue: int, copies: data.View) -> list[Value]:

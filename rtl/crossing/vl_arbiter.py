@@ -2,14 +2,14 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.link.port import VlArbitrationSignature
-from rtl.rotation import RotatingChoice, behind, first_from, number_of, select
-from rtl.widths import NEED_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
+from rtl.rotation import RotatingChoice, select
+from rtl.widths import VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
 from wire.packet import BLOCK_BYTES
 from wire.parameters import vl_arbitration_entries
 
@@ -58,10 +58,14 @@ class VlList(wiring.Component):
         entries: of the list.
 
     Members:
-        write, written, vl, weight: the number of an entry that is written, and what it is from the next cycle on.
+        write, written, vl, counts: the number of an entry that is written, its VL from the next cycle on, and whether
+            it counts.
         of_vl: for each VL the mask of its entries that count.
-        place: the mask of the entries from the first of the sequence to the last of the list.
-        charge, charged, blocks: so many blocks are charged to this entry; seen in `place` in the next cycle.
+        first: the number of the entry that its sequence begins with.
+        charge, charged, rest: this entry is charged, and so many blocks of its weight are left; seen in `first` in the
+            next cycle.
+        goes_on, remains: in this cycle the entry `charged` is that with which the sequence begins because something of
+            its weight remains, so many blocks.
     """
 
     def __init__(self, vls: int, entries: int) -> None:
@@ -72,53 +76,55 @@ class VlList(wiring.Component):
                 "write": In(1),
                 "written": In(range(entries)),
                 "vl": In(VL_BITS),
-                "weight": In(VL_WEIGHT_BITS),
+                "counts": In(1),
                 "of_vl": Out(data.ArrayLayout(entries, vls)),
-                "place": Out(entries),
+                "first": Out(range(entries)),
                 "charge": In(1),
                 "charged": In(range(entries)),
-                "blocks": In(NEED_BITS),
+                "rest": In(VL_WEIGHT_BITS),
+                "goes_on": Out(1),
+                "remains": Out(VL_WEIGHT_BITS),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """The order looks at masks. Weights are in a memory: one is wanted at a time, of an entry that was written."""
+        """The order looks at masks."""
         m = Module()
         with m.If(self.write):
             for vl in range(self.vls):
-                counts = (self.vl == vl) & (self.weight != 0)
-                m.d.sync += self.of_vl[vl].bit_select(self.written, 1).eq(counts)
-        m.submodules.weights = weights = Memory(shape=VL_WEIGHT_BITS, depth=self.entries, init=[])
-        writer = weights.write_port()
-        reader = weights.read_port(domain="comb")
-        m.d.comb += [
-            writer.en.eq(self.write),
-            writer.addr.eq(self.written),
-            writer.data.eq(self.weight),
-            reader.addr.eq(self.charged),
-        ]
-
+                m.d.sync += self.of_vl[vl].bit_select(self.written, 1).eq(self.counts & (self.vl == vl))
         at = Signal(range(self.entries), init=self.entries - 1)
-        remains = Signal(VL_WEIGHT_BITS)
-        goes_on = remains.any()
-        here = Cat(at == entry for entry in range(self.entries)) & goes_on.replicate(self.entries)
-        m.d.comb += self.place.eq(here | Cat(0, *(at < entry for entry in range(1, self.entries))))
+        stays = Signal()
+        m.d.comb += [
+            stays.eq(self.remains.any()),
+            self.first.eq(at + ~stays),
+            self.goes_on.eq(stays & (at == self.charged)),
+        ]
         with m.If(self.charge):
-            weight = Mux((at == self.charged) & goes_on, remains, reader.data)
-            m.d.sync += [at.eq(self.charged), remains.eq(_less(weight, self.blocks))]
+            m.d.sync += [at.eq(self.charged), self.remains.eq(self.rest)]
         return m
 
 
 def _less(blocks: Value, sent: Value) -> Value:
     """What remains of so many blocks, at least 0."""
-    return Mux(blocks > sent, blocks - sent, 0)[: len(blocks)]
+    rest = blocks - sent
+    return Mux(rest[-1], 0, rest[: len(blocks)])
+
+
+def _lowest_number(bits: Value) -> Value:
+    """The number of the lowest bit that is set, of as many bits as a power of two."""
+    half = len(bits) // 2
+    if not half:
+        return Const(0, 0)
+    low, high = bits[:half], bits[half:]
+    return Cat(Mux(low.any(), _lowest_number(low), _lowest_number(high)), ~low.any())
 
 
 def _key_layout(entries: int) -> data.StructLayout:
     """What puts VLs in order: the lower key is before the higher.
 
-    `number`, `wrapped`: the number of its entry, or the VL's own, and whether that is before the list's place, or
-    vl_ptr's. `second`: only the list has it that comes second. `unlisted`: neither has it.
+    `number`, `wrapped`: the number of its entry, or the VL's own, and whether that is before the list's first, or
+    before vl_ptr. `second`: only the list has it that comes second. `unlisted`: neither has it.
     """
     return data.StructLayout({"number": range(entries), "wrapped": 1, "second": 1, "unlisted": 1})
 
@@ -159,11 +165,10 @@ class VlArbiter(wiring.Component):
         last = Signal(self.vls)
         with m.If(self.serve):
             m.d.sync += last.eq(self.served)
-        in_turn = behind(m, last)
         at_reset = [{"number": vl, "wrapped": 1, "unlisted": 1} for vl in vls]
         keys = Signal(data.ArrayLayout(layout, self.vls), init=at_reset)
         for vl in vls:
-            self._find_key(m, vl, keys[vl], spent, in_turn[vl])
+            self._find_key(m, vl, keys[vl], spent, last[:vl].any())
 
         # g-1: order.
         before = {(u, v): Signal(init=1, name=f"before_{u}_{v}") for v in vls for u in range(v)}
@@ -197,32 +202,52 @@ class VlArbiter(wiring.Component):
             by_high.eq(in_high & ~(spent & in_low)),
         ]
         listed = in_low | in_high
-        entries, place = Mux(by_high, high.of_vl[vl], low.of_vl[vl]), Mux(by_high, high.place, low.place)
+        entries, ahead = Signal(self.entries, name=f"entries_{vl}"), Signal(self.entries, name=f"ahead_{vl}")
+        first, wrapped = Mux(by_high, high.first, low.first), ~ahead.any()
+        m.d.comb += [
+            entries.eq(Mux(by_high, high.of_vl[vl], low.of_vl[vl])),
+            ahead.eq(entries & Cat(first <= entry for entry in range(self.entries))),
+        ]
         m.d.sync += [
-            key.number.eq(Mux(listed, number_of(first_from(m, entries, place)), vl)),
-            key.wrapped.eq(Mux(listed, ~(entries & place).any(), ~in_turn)),
+            key.number.eq(Mux(listed, Mux(wrapped, _lowest_number(entries), _lowest_number(ahead)), vl)),
+            key.wrapped.eq(Mux(listed, wrapped, ~in_turn)),
             key.second.eq(listed & (by_high == spent)),
             key.unlisted.eq(~listed),
         ]
 
     def _charge(self, m: Module, goes: data.View, spent: Signal) -> None:
-        """The lists, and the high list's allowance, which is `spent` where the low list comes first."""
-        port = self.port
-        charged, by_high = port.charged & ~goes.unlisted, goes.second == spent
-        for of_list, is_high in ((m.submodules.low, 0), (m.submodules.high, 1)):
+        """The lists, and the high list's allowance, which is `spent` where the low list comes first.
+
+        Weights are in a memory: one is wanted at a time, of an entry that was written.
+        """
+        port, low, high = self.port, m.submodules.low, m.submodules.high
+        charged, by_high = port.charged & ~goes.unlisted, Signal()
+        m.submodules.weights = weights = Memory(shape=VL_WEIGHT_BITS, depth=2 * self.entries, init=[])
+        writer, reader = weights.write_port(), weights.read_port(domain="comb")
+        goes_on, weight = Signal(), Signal(VL_WEIGHT_BITS)
+        m.d.comb += [
+            by_high.eq(goes.second == spent),
+            writer.en.eq(port.entry.write),
+            writer.addr.eq(Cat(port.entry.number[: len(goes.number)], port.entry.high)),
+            writer.data.eq(port.entry.weight),
+            reader.addr.eq(Cat(goes.number, by_high)),
+            goes_on.eq(Mux(by_high, high.goes_on, low.goes_on)),
+            weight.eq(Mux(goes_on, Mux(by_high, high.remains, low.remains), reader.data)),
+        ]
+        for of_list, is_high in ((low, 0), (high, 1)):
             m.d.comb += [
                 of_list.write.eq(port.entry.write & (port.entry.high == is_high)),
                 of_list.written.eq(port.entry.number),
                 of_list.vl.eq(port.entry.vl),
-                of_list.weight.eq(port.entry.weight),
+                of_list.counts.eq(port.entry.weight != 0),
                 of_list.charge.eq(charged & (by_high == is_high)),
                 of_list.charged.eq(goes.number),
-                of_list.blocks.eq(port.blocks),
+                of_list.rest.eq(_less(weight, port.blocks)),
             ]
         allowance = port.high_limit << _LIMIT_SHIFT
         left = Signal(len(allowance))
         rest = Signal.like(left)
-        m.d.comb += rest.eq(_less(Mux(spent, allowance, left), port.blocks))
+        m.d.comb += rest.eq(_less(left | Mux(spent, allowance, 0), port.blocks))  # where it is spent nothing is left
         with m.If(charged & ~by_high):
             m.d.sync += [left.eq(allowance), spent.eq(0)]
         with m.Elif(charged & (port.high_limit == _NO_LIMIT)):

@@ -12,7 +12,7 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "an output prefers the same input for ever",
         "crossing/matcher.py",
-        "m.d.sync += places[slot].eq(place_behind)",
+        "m.d.sync += places[slot].eq(behind(accepted))",
         "m.d.sync += places[slot].eq(places[slot])",
         mixed("crowd", "S"),
         Kind.ROW,
@@ -48,8 +48,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "a VL's turn is over with its first packet, whatever its weight",
         "crossing/vl_arbiter.py",
-        "remains.eq(_less(weight, self.blocks))",
-        "remains.eq(0)",
+        "rest.eq(_less(weight, port.blocks))",
+        "rest.eq(0)",
         mixed("weights", "S"),
         Kind.ROW,
         "S[3]",
@@ -66,8 +66,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "a FIFO input prefers the same queue for ever",
         "crossing/copies.py",
-        "m.d.sync += last.eq(served)",
-        "m.d.sync += last.eq(last)",
+        "m.d.sync += place.eq(behind(served[: self.vls]))",
+        "m.d.sync += place.eq(place)",
         mixed("two_queues", "S"),
         Kind.ROW,
         "S[2]",
