@@ -64,10 +64,18 @@ class Arrivals(wiring.Component):
         """What joins where, and a cycle later sums; these rest where nothing comes."""
         m = Module()
         bits = largest_blocks(self.mtu).bit_length()
-        places = [(o, vl) for o in range(self.ports) for vl in range(self.vls)]
         to = [Signal(self.ports, name=f"to_{number}") for number in range(self.inputs)]
         # A register for each place in which a need may be, 0 elsewhere: to clear registers costs no LUTs, gates would.
-        needs = [{(o, vl): Signal(bits, name=f"need_{n}_{o}_{vl}") for o, vl in places} for n in range(self.inputs)]
+        # What leaves by the port by which it came is rejected, or a multicast packet.
+        needs = [
+            {
+                (o, vl): Signal(bits, name=f"need_{n}_{o}_{vl}")
+                for o in range(self.ports)
+                for vl in range(self.vls)
+                if o != n
+            }
+            for n in range(self.inputs)
+        ]
         for number, joining in enumerate(self.joining):
             on_data_vl = joining.valid & (joining.slot != self.vls)
             m.d.sync += to[number].eq(Mux(on_data_vl, 1 << joining.output, 0))
@@ -82,5 +90,5 @@ class Arrivals(wiring.Component):
             m.d.sync += [arrived.some.eq(comes[o]), arrived.blocks.eq(0)]
             with m.If(comes[o]):
                 for vl in range(self.vls):
-                    m.d.sync += arrived.blocks[vl].eq(_sum([of_input[o, vl] for of_input in needs], ~comes[o]))
+                    m.d.sync += arrived.blocks[vl].eq(_sum([of[o, vl] for of in needs if (o, vl) in of], ~comes[o]))
         return m

@@ -47,8 +47,8 @@ CONGESTION_MUTANTS: Final = (
     Mutant(
         "of packets that join together one is counted",
         "crossing/arrivals.py",
-        "_sum([of_input[o, vl] for of_input in needs], ~comes[o])",
-        "any_of(of_input[o, vl] for of_input in needs)",
+        "_sum([of[o, vl] for of in needs if (o, vl) in of], ~comes[o])",
+        "any_of(of[o, vl] for of in needs if (o, vl) in of)",
         mixed("congestion", "S"),
         Kind.ROW,
         "S[3]",

@@ -89,10 +89,11 @@ def test_packets_are_marked_as_the_contract_says(seed: int) -> None:
                 ctx.set(dut.common, settings)
             output.threshold[cycle] = settings["threshold"]
 
-            # Packets join, of one input after the other and of all at once.
+            # Packets join, of one input after the other and of all at once; none goes back to its port.
             for number in range(INPUTS):
                 joins = rng.random() < (0.4 if len(waiting) < 8 else 0.05)
-                to, slot, need = rng.randrange(OUTPUTS), rng.randrange(VLS + 1), rng.randint(1, 5)
+                to = rng.choice([output for output in range(OUTPUTS) if output != number])
+                slot, need = rng.randrange(VLS + 1), rng.randint(1, 5)
                 ctx.set(arrivals.joining[number], {"valid": joins, "need": need, "output": to, "slot": slot})
                 if joins and to == OUT and slot < VLS:
                     output.joined.append((cycle, slot, need))
