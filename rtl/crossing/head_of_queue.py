@@ -49,7 +49,7 @@ class HeadOfQueue(wiring.Component):
         tick, anew = Signal(), Signal()
         begun_anew = Signal(2)  # in this cycle, in the one before
         m.d.comb += [
-            tick.eq(is_tick_of(life.tick, limits.hoq_life) | is_tick_of(life.tick, life.exponent)),
+            tick.eq(is_tick_of(life.tick, limits.hoq_life) | life.ticks),
             anew.eq(limits.changed | life.changed),
         ]
         limited = Signal()  # in the cycle before, what stalls comes to an end
@@ -76,15 +76,15 @@ class HeadOfQueue(wiring.Component):
         with m.If(granted):
             m.d.sync += discards.eq(Mux(counts & ~stalls, more, 0))
 
-        ticks, before = Signal(_TICK_BITS, name=f"ticks_{vl}"), Signal(_TICK_BITS, name=f"before_{vl}")
-        at_limit = before >= EXPIRED_TICKS
-        m.d.comb += [
-            before.eq(Mux(granted & ~stalled_before, 0, ticks)),
-            self.expired[vl].eq(at_limit & ~stalled_before),
-        ]
-        with m.If(self.stalled[vl]):
-            m.d.sync += [ticks.eq(before + tick), stalled_before.eq(~(before.all() & tick))]
+        ticks = Signal(_TICK_BITS, name=f"ticks_{vl}")
+        at_limit = ticks >= EXPIRED_TICKS
+        m.d.comb += self.expired[vl].eq(at_limit & ~granted & ~stalled_before)
+        with m.If(~self.stalled[vl] & ~self.heads[vl]):
+            m.d.sync += ticks.eq(0)
+        with m.Elif(granted & ~stalled_before):
+            m.d.sync += ticks.eq(tick)
         with m.Else():
-            m.d.sync += ticks.eq(Mux(self.heads[vl], before + (tick & ~at_limit), 0))
+            m.d.sync += ticks.eq(ticks + (tick & (stalled_before | ~at_limit)))
+        m.d.sync += stalled_before.eq(self.stalled[vl] & ~(stalled_before & ticks.all() & tick))
         with m.If(anew):
             m.d.sync += [discards.eq(0), ticks.eq(0), stalled_before.eq(0)]

@@ -20,8 +20,9 @@ _TICK_BITS: Final = (TICK_CYCLES - 1).bit_length()
 Tick = data.StructLayout({"valid": 1, "highest": LIFE_BITS})
 """This cycle is a tick of some exponent: then of all up to `highest`."""
 
-LifeLimit = data.StructLayout({"exponent": LIFE_BITS, "changed": 1, "tick": Tick})
-"""What an output must know: LIFE_TIME, whether it will be another in the next cycle, and the tick."""
+LifeLimit = data.StructLayout({"exponent": LIFE_BITS, "changed": 1, "ticks": 1, "tick": Tick})
+"""What an output must know: LIFE_TIME, whether it will be another in the next cycle, whether this is a tick of it, and
+the tick."""
 
 LifeClock = data.StructLayout({"limits": 1, "now": STAMP_BITS})
 """What an input must know: whether there is a life time at all; its ticks before this cycle, L of the contract."""
@@ -73,6 +74,7 @@ class LifeTime(wiring.Component):
         m.d.comb += [
             self.limit.exponent.eq(self.exponent),
             self.limit.changed.eq(self.changed),
+            self.limit.ticks.eq(is_tick_of(tick, self.exponent)),
             self.limit.tick.eq(tick),
             self.clock.now.eq(now),
             self.clock.limits.eq(self.exponent <= MAX_EXPONENT),

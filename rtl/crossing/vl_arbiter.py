@@ -206,7 +206,7 @@ class VlArbiter(wiring.Component):
         first, wrapped = Mux(by_high, high.first, low.first), ~ahead.any()
         m.d.comb += [
             entries.eq(Mux(by_high, high.of_vl[vl], low.of_vl[vl])),
-            ahead.eq(entries & Cat(first <= entry for entry in range(self.entries))),
+            ahead.eq(entries & Cat(*(first <= entry for entry in range(self.entries - 1)), 1)),
         ]
         m.d.sync += [
             key.number.eq(Mux(listed, Mux(wrapped, _lowest_number(entries), _lowest_number(ahead)), vl)),

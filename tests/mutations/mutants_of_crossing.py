@@ -150,8 +150,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "a head expires a tick too late",
         "crossing/head_of_queue.py",
-        "at_limit = before >= EXPIRED_TICKS",
-        "at_limit = before > EXPIRED_TICKS",
+        "at_limit = ticks >= EXPIRED_TICKS",
+        "at_limit = ticks > EXPIRED_TICKS",
         mixed("limits", "S"),
         Kind.TX_DISCARD,
         "S[2]",

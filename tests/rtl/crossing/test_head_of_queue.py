@@ -180,6 +180,7 @@ def test_what_stands_too_long_is_swallowed_and_then_its_vl_stalls(seed: int) -> 
                 life,
                 {
                     "exponent": now.life_time,
+                    "ticks": now.highest is not None and now.life_time <= now.highest,
                     "changed": following.written and of_life_time,
                     "tick": {"valid": now.highest is not None, "highest": now.highest or 0},
                 },
