@@ -62,8 +62,8 @@ class VlList(wiring.Component):
             it counts.
         of_vl: for each VL the mask of its entries that count.
         first: the number of the entry that its sequence begins with.
-        charge, charged, rest: this entry is charged, and so many blocks of its weight are left; seen in `first` in the
-            next cycle.
+        charge, charged, some, rest: this entry is charged, and some of its weight is left, so many blocks; seen in
+            `first` in the next cycle.
         goes_on, remains: in this cycle the entry `charged` is that with which the sequence begins because something of
             its weight remains, so many blocks.
     """
@@ -80,6 +80,7 @@ class VlList(wiring.Component):
                 "of_vl": Out(data.ArrayLayout(entries, vls)),
                 "first": Out(range(entries)),
                 "charge": In(1),
+                "some": In(1),
                 "charged": In(range(entries)),
                 "rest": In(VL_WEIGHT_BITS),
                 "goes_on": Out(1),
@@ -93,26 +94,15 @@ class VlList(wiring.Component):
         with m.If(self.write):
             for vl in range(self.vls):
                 m.d.sync += self.of_vl[vl].bit_select(self.written, 1).eq(self.counts & (self.vl == vl))
-        at = Signal(range(self.entries), init=self.entries - 1)
         stays = Signal()
-        m.d.comb += [
-            stays.eq(self.remains.any()),
-            self.first.eq(at + ~stays),
-            self.goes_on.eq(stays & (at == self.charged)),
-        ]
+        m.d.comb += self.goes_on.eq(stays & (self.first == self.charged))
         with m.If(self.charge):
-            m.d.sync += [at.eq(self.charged), self.remains.eq(self.rest)]
+            m.d.sync += [self.first.eq(self.charged + ~self.some), stays.eq(self.some), self.remains.eq(self.rest)]
         return m
 
 
-def _less(blocks: Value, sent: Value) -> Value:
-    """What remains of so many blocks, at least 0."""
-    rest = blocks - sent
-    return Mux(rest[-1], 0, rest[: len(blocks)])
-
-
 def _lowest_number(bits: Value) -> Value:
-    """The number of the lowest bit that is set, of as many bits as a power of two."""
+    """The number of the lowest bit that is set, of as many bits as a power of two; the highest, if none is."""
     half = len(bits) // 2
     if not half:
         return Const(0, 0)
@@ -123,8 +113,8 @@ def _lowest_number(bits: Value) -> Value:
 def _key_layout(entries: int) -> data.StructLayout:
     """What puts VLs in order: the lower key is before the higher.
 
-    `number`, `wrapped`: the number of its entry, or the VL's own, and whether that is before the list's first, or
-    before vl_ptr. `second`: only the list has it that comes second. `unlisted`: neither has it.
+    `number`, `wrapped`: the number of its entry, the highest if it has none, and whether that is before the list's
+    first, or the VL before vl_ptr. `second`: only the list has it that comes second. `unlisted`: neither has it.
     """
     return data.StructLayout({"number": range(entries), "wrapped": 1, "second": 1, "unlisted": 1})
 
@@ -165,15 +155,15 @@ class VlArbiter(wiring.Component):
         last = Signal(self.vls)
         with m.If(self.serve):
             m.d.sync += last.eq(self.served)
-        at_reset = [{"number": vl, "wrapped": 1, "unlisted": 1} for vl in vls]
-        keys = Signal(data.ArrayLayout(layout, self.vls), init=at_reset)
+        at_reset = {"number": self.entries - 1, "wrapped": 1, "unlisted": 1}
+        keys = Signal(data.ArrayLayout(layout, self.vls), init=[at_reset] * self.vls)
         for vl in vls:
             self._find_key(m, vl, keys[vl], spent, last[:vl].any())
 
-        # g-1: order.
+        # g-1: order; of two that no list has, and that are on the same side of vl_ptr, the lower VL is first.
         before = {(u, v): Signal(init=1, name=f"before_{u}_{v}") for v in vls for u in range(v)}
         keys_before = Signal.like(keys)
-        m.d.sync += [first.eq(keys[u].as_value() < keys[v].as_value()) for (u, v), first in before.items()]
+        m.d.sync += [first.eq(keys[u].as_value() <= keys[v].as_value()) for (u, v), first in before.items()]
         m.d.sync += keys_before.eq(keys)
 
         # g: the VL that none is before.
@@ -209,8 +199,8 @@ class VlArbiter(wiring.Component):
             ahead.eq(entries & Cat(*(first <= entry for entry in range(self.entries - 1)), 1)),
         ]
         m.d.sync += [
-            key.number.eq(Mux(listed, Mux(wrapped, _lowest_number(entries), _lowest_number(ahead)), vl)),
-            key.wrapped.eq(Mux(listed, wrapped, ~in_turn)),
+            key.number.eq(Mux(wrapped, _lowest_number(entries), _lowest_number(ahead))),
+            key.wrapped.eq(wrapped & (listed | ~in_turn)),
             key.second.eq(listed & (by_high == spent)),
             key.unlisted.eq(~listed),
         ]
@@ -225,6 +215,7 @@ class VlArbiter(wiring.Component):
         m.submodules.weights = weights = Memory(shape=VL_WEIGHT_BITS, depth=2 * self.entries, init=[])
         writer, reader = weights.write_port(), weights.read_port(domain="comb")
         goes_on, weight = Signal(), Signal(VL_WEIGHT_BITS)
+        some, rest_of_weight = Signal(), Signal(VL_WEIGHT_BITS + 1)
         m.d.comb += [
             by_high.eq(goes.second == spent),
             writer.en.eq(port.entry.write),
@@ -233,6 +224,8 @@ class VlArbiter(wiring.Component):
             reader.addr.eq(Cat(goes.number, by_high)),
             goes_on.eq(Mux(by_high, high.goes_on, low.goes_on)),
             weight.eq(Mux(goes_on, Mux(by_high, high.remains, low.remains), reader.data)),
+            rest_of_weight.eq(weight - port.blocks),
+            some.eq(~rest_of_weight[-1] & rest_of_weight.any()),
         ]
         for of_list, is_high in ((low, 0), (high, 1)):
             m.d.comb += [
@@ -242,15 +235,20 @@ class VlArbiter(wiring.Component):
                 of_list.counts.eq(port.entry.weight != 0),
                 of_list.charge.eq(charged & (by_high == is_high)),
                 of_list.charged.eq(goes.number),
-                of_list.rest.eq(_less(weight, port.blocks)),
+                of_list.some.eq(some),
+                of_list.rest.eq(rest_of_weight),
             ]
         allowance = port.high_limit << _LIMIT_SHIFT
-        left = Signal(len(allowance))
-        rest = Signal.like(left)
-        m.d.comb += rest.eq(_less(left | Mux(spent, allowance, 0), port.blocks))  # where it is spent nothing is left
+        left = Signal(len(allowance))  # 0 where it is spent
+        rest = Signal(len(left) + 1)
+        is_over = Signal()
+        m.d.comb += [
+            rest.eq((left | Mux(spent, allowance, 0)) - port.blocks),
+            is_over.eq(rest[-1] | ~rest.any()),
+        ]
         with m.If(charged & ~by_high):
             m.d.sync += [left.eq(allowance), spent.eq(0)]
         with m.Elif(charged & (port.high_limit == _NO_LIMIT)):
             m.d.sync += spent.eq(0)
         with m.Elif(charged):
-            m.d.sync += [left.eq(rest), spent.eq(rest == 0)]
+            m.d.sync += [left.eq(Mux(is_over, 0, rest)), spent.eq(is_over)]

@@ -48,8 +48,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "a VL's turn is over with its first packet, whatever its weight",
         "crossing/vl_arbiter.py",
-        "rest.eq(_less(weight, port.blocks))",
-        "rest.eq(0)",
+        "some.eq(~rest_of_weight[-1] & rest_of_weight.any())",
+        "some.eq(0)",
         mixed("weights", "S"),
         Kind.ROW,
         "S[3]",
@@ -57,7 +57,7 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "the high list of VL arbitration goes first for ever",
         "crossing/vl_arbiter.py",
-        "spent.eq(rest == 0)",
+        "spent.eq(is_over)",
         "spent.eq(0)",
         mixed("weights", "S"),
         Kind.ROW,
