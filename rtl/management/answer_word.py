@@ -1,13 +1,13 @@
 """A word of an answer's or a trap's data: what is kept, what is seen at that moment, what is read over the bus."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.identity import IdentitySignature, NodeStateSignature
@@ -93,15 +93,11 @@ class AnswerWord(Stage):
         """The word's parts, zeros where they have nothing; the word; its counters, which are added up meanwhile."""
         m = Module()
         seen = self._sampled(m)
-        in_turn = [self.identity.description.word_select(number, WORD_BITS) for number in range(BLOCK_WORDS)]
-        description = Signal(WORD_BITS)  # its word, found a step before that of others is
-        m.d.sync += description.eq(Array(reversed(in_turn))[self.word.number[: (BLOCK_WORDS - 1).bit_length()]])
         class_port_info = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
         tick = PORT_SAMPLES_CONTROL["tick"]
         of_node = [
-            *self._guids(),
+            *self._of_identity(m),
             self._part(m, SmaAttribute.NODE_INFO, fields_in_words(self._node_info())),
-            Mux(self.attribute.chosen[SmaAttribute.NODE_DESCRIPTION.name], description, 0),
         ]
         of_ports = [
             self._part(m, SmaAttribute.PORT_INFO, fields_in_words(self._port_info(seen))),
@@ -217,20 +213,34 @@ class AnswerWord(Stage):
             chosen[SmaAttribute.NODE_DESCRIPTION.name]
             | chosen[SmaAttribute.VENDOR_DIAG.name]
             | (chosen[SmaAttribute.LED_INFO.name] & (number != 0))
-            | (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (number >= SL_TO_VL_WORDS))
-            | (chosen[SmaAttribute.PORT_INFO.name] & self.key.hidden & (number <= max(masks(PORT_INFO["m_key"]))))
+            | (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & ~below(number, SL_TO_VL_WORDS))
+            | (
+                chosen[SmaAttribute.PORT_INFO.name]
+                & self.key.hidden
+                & below(number, 1 + max(masks(PORT_INFO["m_key"])))
+            )
             | (chosen[SmaAttribute.NOTICE.name] & ~self.trap[_VIOLATION])
             | Cat(chosen[of_pma.name] for of_pma in PmaAttribute).any()
         )
 
-    def _guids(self) -> Iterator[Value]:
+    def _of_identity(self, m: Module) -> list[Value]:
+        """The identity's words, of which none or one is not 0, found a step before those of others are.
+
+        Each has a register, whose reset chooses it: they are too many for a multiplexer.
+        """
         chosen, number, identity = self.attribute.chosen, self.word.number, self.identity
+        description = chosen[SmaAttribute.NODE_DESCRIPTION.name]
+        in_turn = [identity.description.word_select(of, WORD_BITS) for of in reversed(range(BLOCK_WORDS))]
+        words = [(description & (number == of), word) for of, word in enumerate(in_turn)]
         node_guids = [(SmaAttribute.NODE_INFO, NODE_INFO[name]) for name in ("system_image_guid", "node_guid")]
         port_guids = [(SmaAttribute.NODE_INFO, NODE_INFO["port_guid"]), (SmaAttribute.GUID_INFO, GUID_INFO.field(0))]
         for guid, places in ((identity.node_guid, node_guids), (identity.port_guid, port_guids)):
             for half in range(2):
                 here = Cat(chosen[of.name] & (number == list(masks(field))[half]) for of, field in places).any()
-                yield Mux(here, guid.word_select(1 - half, WORD_BITS), 0)
+                words.append((here, guid.word_select(1 - half, WORD_BITS)))
+        found = [Signal(WORD_BITS, name=f"of_identity_{place}") for place in range(len(words))]
+        m.d.sync += [of_word.eq(Mux(here, word, 0)) for of_word, (here, word) in zip(found, words, strict=True)]
+        return list(map(Value.cast, found))
 
     def _node_info(self) -> dict[Field, Value]:
         """Kinds of adapters and their numbers of ports are identities: ports of all are alike."""

@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.crossing.buffer import NO_COLLISION
 from rtl.crossing.words import HostStreamSignature
 from rtl.link.crc import icrc_masks, icrc_step, lanes_of
@@ -78,7 +79,7 @@ class Packet(Stage):
         with m.If(steps.at_in_slot(NEXT_WORD) & ~last):
             # Of those behind a block only the second one's slot comes after one of theirs.
             in_block = DATA_WORD + 1 - SET_SLOT + steps.slot
-            m.d.sync += index.eq(Mux(steps.of_slot.word < BLOCK_WORDS, in_block, DATA_WORD + BLOCK_WORDS + 1))
+            m.d.sync += index.eq(Mux(below(steps.of_slot.word, BLOCK_WORDS), in_block, DATA_WORD + BLOCK_WORDS + 1))
             if self._is_switch:
                 with m.If(self.task.congestion):
                     m.d.sync += index.eq(self.window_word)
