@@ -125,10 +125,12 @@ class AnswerWord(Stage):
             word.eq(any_of(parts)),
             most.eq(Mux(answers[2].given, word, 0)),
         ]
-        counter = self._add_ports(m, answers[-1]) if self._is_switch else self.read
-        with m.If(answers[-1].given):
-            m.d.comb += [write.bytes.eq(answers[-1].bytes), write.index.eq(answers[-1].index)]
-            m.d.comb += write.word.eq(most | Mux(answers[-1].counted, counter, 0))
+        answer = answers[-1]
+        counted = answer.given & answer.counted
+        with m.If(answer.given):
+            m.d.comb += [write.bytes.eq(answer.bytes), write.index.eq(answer.index)]
+        counters = self._add_ports(m, answer, counted) if self._is_switch else Mux(counted, self.read, 0)
+        m.d.comb += write.word.eq(most | counters)
         return m
 
     def _answer(self, m: Module) -> data.View:
@@ -150,7 +152,7 @@ class AnswerWord(Stage):
                     m.d.comb += answer.bytes.eq(WHOLE & ~left)
         return answer
 
-    def _add_ports(self, m: Module, answer: data.View) -> Value:
+    def _add_ports(self, m: Module, answer: data.View, counted: Value) -> Value:
         """The counters of all ports. Those of 64 bits are known with the last lower half: the upper half follows it."""
         m.submodules.port_sum = port_sum = PortSum(self._parameters.vls)
         steps, chosen, write, number = self.steps, self.attribute.chosen, self.write, self.word.number
@@ -170,10 +172,10 @@ class AnswerWord(Stage):
                             m.d.sync += port_sum.ends.eq(ends)
         m.d.comb += port_sum.word.eq(self.read)
         joins, index_of_upper = Signal(), Signal.like(answer.index)
-        m.d.sync += [joins.eq(answer.given & answer.counted & port_sum.lower_half), index_of_upper.eq(answer.index - 1)]
+        m.d.sync += [joins.eq(counted & port_sum.lower_half), index_of_upper.eq(answer.index - 1)]
         with m.If(joins):
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index_of_upper), write.word.eq(port_sum.upper)]
-        return port_sum.total
+            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index_of_upper)]
+        return Mux(counted, port_sum.total, 0) | Mux(joins, port_sum.upper, 0)
 
     def _sampled(self, m: Module) -> Signal:
         """What can change at any time is seen in a slot's first step, a trap's IsSM in step 0."""

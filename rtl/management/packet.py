@@ -186,8 +186,9 @@ class Offer(Stage):
         # A packet leaves. Behind a PMA's attribute nothing stays, nor around congestion control's.
         next_word, count = Signal(WORD_BITS), Signal(range(KEPT_WORDS))
         has_grh = self.task.gmp & self.task.head.has_grh
-        words = Mux(self.attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name], WORDS, BLOCK_WORDS)
-        behind = (count >= DATA_WORD - 1 + words) & (count < GRH_WORD)
+        extended = self.attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name]
+        ends_at = Mux(extended, *(below(count, DATA_WORD - 1 + words) for words in (WORDS, BLOCK_WORDS)))
+        behind = ~ends_at & below(count, GRH_WORD)
         if self._is_switch:
             behind = Mux(self.task.congestion, outside(self.window, count), behind)
         beyond = self.task.gmp & self.attribute.answering & behind

@@ -147,6 +147,6 @@ def _port_address(port: Value) -> Cat:
 
 def outside(window: data.View, place: Value) -> Value:
     """The word of the packet behind that at PLACE is of the MAD's data, and not the attribute's."""
-    in_data = (place >= CC_DATA_WORD - 1) & (place < GRH_WORD)
-    first, last = (word + (CC_DATA_WORD - 1) for word in (window.first, window.last))
-    return in_data & ((place < first) | (place > last))
+    in_data = ~below(place, CC_DATA_WORD - 1) & below(place, GRH_WORD)
+    word = (place - (CC_DATA_WORD - 1))[:_WORD_BITS]
+    return in_data & ((word < window.first) | (word > window.last))
