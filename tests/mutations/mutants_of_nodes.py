@@ -185,8 +185,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "PortCountersExtended ends where an SMP's data would",
         "management/packet.py",
-        "PmaAttribute.PORT_COUNTERS_EXTENDED.name], WORDS, BLOCK_WORDS)",
-        "PmaAttribute.PORT_COUNTERS_EXTENDED.name], BLOCK_WORDS, BLOCK_WORDS)",
+        "for words in (WORDS, BLOCK_WORDS)",
+        "for words in (BLOCK_WORDS, BLOCK_WORDS)",
         mixed("to_groups", "S"),
         Kind.ROW,
         "S[1]",
