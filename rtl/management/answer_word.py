@@ -1,13 +1,13 @@
 """A word of an answer's or a trap's data: what is kept, what is seen at that moment, what is read over the bus."""
 
-from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, Final
 
-from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.identity import IdentitySignature, NodeStateSignature
@@ -93,15 +93,11 @@ class AnswerWord(Stage):
         """The word's parts, zeros where they have nothing; the word; its counters, which are added up meanwhile."""
         m = Module()
         seen = self._sampled(m)
-        in_turn = [self.identity.description.word_select(number, WORD_BITS) for number in range(BLOCK_WORDS)]
-        description = Signal(WORD_BITS)  # its word, found a step before that of others is
-        m.d.sync += description.eq(Array(reversed(in_turn))[self.word.number[: (BLOCK_WORDS - 1).bit_length()]])
         class_port_info = CLASS_PORT_INFO.pack(capability_mask=PMA_CAPABILITIES, resp_time_value=PMA_RESP_TIME)
         tick = PORT_SAMPLES_CONTROL["tick"]
         of_node = [
-            *self._guids(),
+            *self._of_identity(m),
             self._part(m, SmaAttribute.NODE_INFO, fields_in_words(self._node_info())),
-            Mux(self.attribute.chosen[SmaAttribute.NODE_DESCRIPTION.name], description, 0),
         ]
         of_ports = [
             self._part(m, SmaAttribute.PORT_INFO, fields_in_words(self._port_info(seen))),
@@ -129,10 +125,12 @@ class AnswerWord(Stage):
             word.eq(any_of(parts)),
             most.eq(Mux(answers[2].given, word, 0)),
         ]
-        counter = self._add_ports(m, answers[-1]) if self._is_switch else self.read
-        with m.If(answers[-1].given):
-            m.d.comb += [write.bytes.eq(answers[-1].bytes), write.index.eq(answers[-1].index)]
-            m.d.comb += write.word.eq(most | Mux(answers[-1].counted, counter, 0))
+        answer = answers[-1]
+        counted = answer.given & answer.counted
+        with m.If(answer.given):
+            m.d.comb += [write.bytes.eq(answer.bytes), write.index.eq(answer.index)]
+        counters = self._add_ports(m, answer, counted) if self._is_switch else Mux(counted, self.read, 0)
+        m.d.comb += write.word.eq(most | counters)
         return m
 
     def _answer(self, m: Module) -> data.View:
@@ -154,7 +152,7 @@ class AnswerWord(Stage):
                     m.d.comb += answer.bytes.eq(WHOLE & ~left)
         return answer
 
-    def _add_ports(self, m: Module, answer: data.View) -> Value:
+    def _add_ports(self, m: Module, answer: data.View, counted: Value) -> Value:
         """The counters of all ports. Those of 64 bits are known with the last lower half: the upper half follows it."""
         m.submodules.port_sum = port_sum = PortSum(self._parameters.vls)
         steps, chosen, write, number = self.steps, self.attribute.chosen, self.write, self.word.number
@@ -174,10 +172,10 @@ class AnswerWord(Stage):
                             m.d.sync += port_sum.ends.eq(ends)
         m.d.comb += port_sum.word.eq(self.read)
         joins, index_of_upper = Signal(), Signal.like(answer.index)
-        m.d.sync += [joins.eq(answer.given & answer.counted & port_sum.lower_half), index_of_upper.eq(answer.index - 1)]
+        m.d.sync += [joins.eq(counted & port_sum.lower_half), index_of_upper.eq(answer.index - 1)]
         with m.If(joins):
-            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index_of_upper), write.word.eq(port_sum.upper)]
-        return port_sum.total
+            m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index_of_upper)]
+        return Mux(counted, port_sum.total, 0) | Mux(joins, port_sum.upper, 0)
 
     def _sampled(self, m: Module) -> Signal:
         """What can change at any time is seen in a slot's first step, a trap's IsSM in step 0."""
@@ -217,20 +215,34 @@ class AnswerWord(Stage):
             chosen[SmaAttribute.NODE_DESCRIPTION.name]
             | chosen[SmaAttribute.VENDOR_DIAG.name]
             | (chosen[SmaAttribute.LED_INFO.name] & (number != 0))
-            | (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (number >= SL_TO_VL_WORDS))
-            | (chosen[SmaAttribute.PORT_INFO.name] & self.key.hidden & (number <= max(masks(PORT_INFO["m_key"]))))
+            | (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & ~below(number, SL_TO_VL_WORDS))
+            | (
+                chosen[SmaAttribute.PORT_INFO.name]
+                & self.key.hidden
+                & below(number, 1 + max(masks(PORT_INFO["m_key"])))
+            )
             | (chosen[SmaAttribute.NOTICE.name] & ~self.trap[_VIOLATION])
             | Cat(chosen[of_pma.name] for of_pma in PmaAttribute).any()
         )
 
-    def _guids(self) -> Iterator[Value]:
+    def _of_identity(self, m: Module) -> list[Value]:
+        """The identity's words, of which none or one is not 0, found a step before those of others are.
+
+        Each has a register, whose reset chooses it: they are too many for a multiplexer.
+        """
         chosen, number, identity = self.attribute.chosen, self.word.number, self.identity
+        description = chosen[SmaAttribute.NODE_DESCRIPTION.name]
+        in_turn = [identity.description.word_select(of, WORD_BITS) for of in reversed(range(BLOCK_WORDS))]
+        words = [(description & (number == of), word) for of, word in enumerate(in_turn)]
         node_guids = [(SmaAttribute.NODE_INFO, NODE_INFO[name]) for name in ("system_image_guid", "node_guid")]
         port_guids = [(SmaAttribute.NODE_INFO, NODE_INFO["port_guid"]), (SmaAttribute.GUID_INFO, GUID_INFO.field(0))]
         for guid, places in ((identity.node_guid, node_guids), (identity.port_guid, port_guids)):
             for half in range(2):
                 here = Cat(chosen[of.name] & (number == list(masks(field))[half]) for of, field in places).any()
-                yield Mux(here, guid.word_select(1 - half, WORD_BITS), 0)
+                words.append((here, guid.word_select(1 - half, WORD_BITS)))
+        found = [Signal(WORD_BITS, name=f"of_identity_{place}") for place in range(len(words))]
+        m.d.sync += [of_word.eq(Mux(here, word, 0)) for of_word, (here, word) in zip(found, words, strict=True)]
+        return list(map(Value.cast, found))
 
     def _node_info(self) -> dict[Field, Value]:
         """Kinds of adapters and their numbers of ports are identities: ports of all are alike."""

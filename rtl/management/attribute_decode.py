@@ -8,6 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.management.attribute import ANSWERED, Attribute
 from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap
 from rtl.management.pma import OF_PORTS
@@ -148,7 +149,7 @@ class AttributeDecode(wiring.Component):
 
     def _is_port(self, number: Value) -> Value:
         """Whether there is an external port of this number: in an adapter the one that the agent is behind."""
-        return (number != 0) & (number <= self._ports) if self._is_switch else number == self.task.head.arrival
+        return (number != 0) & below(number, self._ports + 1) if self._is_switch else number == self.task.head.arrival
 
     def _allowed(self) -> dict[SmaAttribute, Value]:
         """The modifiers of attributes that have one."""
@@ -166,16 +167,16 @@ class AttributeDecode(wiring.Component):
             inputs, outputs = (named(SL_TO_VL_MODIFIER, name) for name in ("input_port", "output_port"))
             of_list = named(VL_ARBITRATION_MODIFIER, "port")
             mft_block, mft_position = (named(MFT_MODIFIER, name) for name in ("block", "position"))
-            allowed[SmaAttribute.P_KEY_TABLE] &= named(P_KEY_TABLE_MODIFIER, "port") <= ports
-            allowed[SmaAttribute.VL_ARBITRATION_TABLE] &= (of_list != 0) & (of_list <= ports)
+            allowed[SmaAttribute.P_KEY_TABLE] &= below(named(P_KEY_TABLE_MODIFIER, "port"), ports + 1)
+            allowed[SmaAttribute.VL_ARBITRATION_TABLE] &= self._is_port(of_list)
             allowed[SmaAttribute.LED_INFO] &= port != 0
             allowed |= {
                 SmaAttribute.SL_TO_VL_MAPPING_TABLE: (
-                    (self.task.head.attribute_modifier[16:] == 0) & (inputs <= ports) & (outputs <= ports)
+                    (self.task.head.attribute_modifier[16:] == 0) & below(inputs, ports + 1) & below(outputs, ports + 1)
                 ),
-                SmaAttribute.LINEAR_FORWARDING_TABLE: named(BLOCK_MODIFIER, "block") < attributes.lft_blocks,
+                SmaAttribute.LINEAR_FORWARDING_TABLE: below(named(BLOCK_MODIFIER, "block"), attributes.lft_blocks),
                 SmaAttribute.MULTICAST_FORWARDING_TABLE: (
-                    (mft_block < attributes.mft_blocks) & (mft_position < attributes.mft_positions)
+                    below(mft_block, attributes.mft_blocks) & below(mft_position, attributes.mft_positions)
                 ),
             }
         return allowed

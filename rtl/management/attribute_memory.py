@@ -9,6 +9,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
 
+from rtl.crossing.buffer import NO_COLLISION
 from rtl.management.place import WORD_BITS
 from rtl.management.port_info_fields import PortKind, at_reset
 from rtl.restoration import restored_write_port, word_of
@@ -132,7 +133,9 @@ class AttributeMemory(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """One block RAM. It never has to read what it is just writing."""
         m = Module()
-        m.submodules.memory = memory = Memory(shape=WORD_BITS, depth=len(self._init), init=self._init)
+        m.submodules.memory = memory = Memory(
+            shape=WORD_BITS, depth=len(self._init), init=self._init, attrs=NO_COLLISION
+        )
         writer = restored_write_port(m, memory, lambda address: word_of(self._init, WORD_BITS, address))
         reader = memory.read_port()
         m.d.comb += [

@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.below import below
 from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap, AttributeMemory
 from rtl.management.place import WORD_BITS, place
@@ -60,7 +61,7 @@ class AttributeWords(Stage):
         steps, word, chosen = self.steps, self.word, self.attribute.chosen
         m.d.comb += word.number.eq(steps.of_slot.word)
         write, mask = kept_words.write, rules.judged.mask
-        with m.If(steps.at_in_slot(NEXT_WORD) & (steps.lap == 1) & (steps.of_slot.word < BLOCK_WORDS)):
+        with m.If(steps.at_in_slot(NEXT_WORD) & (steps.lap == 1) & below(steps.of_slot.word, BLOCK_WORDS)):
             begins = steps.slot == ANSWER_SLOT - 1
             m.d.sync += kept_words.address.eq(Mux(begins, self.base, kept_words.address + 1))
             m.d.sync += write.address.eq(kept_words.address)

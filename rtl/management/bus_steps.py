@@ -1,16 +1,18 @@
 """The agent's accesses to the register bus, each at its step (docs/management.md, sections 4.3 and 6)."""
 
 from collections import defaultdict
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.management.attribute import WORDS, Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.departure import Route
 from rtl.management.place import WORD_BITS, Place, place
-from rtl.management.pma import PMA_ACCESSES, PmaAccess
+from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
 from rtl.management.task import IN_SLOT_BITS, SET_SLOT, SHORT_STEPS, SLOT_STEPS, WORD_TAKEN, OfSlot, Stage
 from rtl.management.windows import Access
@@ -21,7 +23,6 @@ from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MFT_MODIFIER, MULTIC
 from wire.layout import Layout
 from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters, SwitchParameters, vl_arbitration_entries
-from wire.pma import PmaAttribute
 from wire.port_info import PORT_INFO
 from wire.port_tables import (
     P_KEY_TABLE,
@@ -31,6 +32,7 @@ from wire.port_tables import (
     VLArbitrationBlock,
 )
 from wire.registers import (
+    ADDRESS_BITS,
     DATA_BITS,
     LFT_PAGE,
     MFT_PAGE,
@@ -94,6 +96,11 @@ _VL_ENTRY = VL_ARBITRATION_TABLE.entry.width
 _VL_ENTRIES_OF_WORD = WORD_BITS // _VL_ENTRY
 _ROUTE_STEP = 2
 _STATE_STEP = SLOT_STEPS * SET_SLOT
+# The words of which what is written is a field: that of the slot, its bits in reverse, the one before, CounterSelect.
+_REQUEST: Final = "request"
+_REVERSED: Final = "reversed"
+_BEFORE: Final = "before"
+_COUNTER_SELECT: Final = "counter_select"
 _NUMBER_BITS: Final = IN_SLOT_BITS + (WORDS - 1).bit_length()
 """Of an access' number in a Set, and for an answer."""
 
@@ -102,20 +109,20 @@ _NUMBER_BITS: Final = IN_SLOT_BITS + (WORDS - 1).bit_length()
 _OF_PMA: Final = {kind.name: accesses for kind, accesses in PMA_ACCESSES.items()}
 
 
-def _heights() -> dict[str, dict[tuple[int, int], int]]:
-    """By attribute, word and place among the reads of it: how far a field is above the lowest, if it is."""
+def _heights() -> dict[str, dict[tuple[int, int], tuple[int, int]]]:
+    """By attribute, word and place among the reads of it: how far a field is above the lowest, if it is; its width."""
     places: dict[str, list[Place]] = {
         SmaAttribute.PORT_INFO.name: [place(PORT_INFO[name]) for names in _PORT_INFO_READS for name in names],
         **{name: [one.value for one in accesses if one.read and one.value] for name, accesses in _OF_PMA.items()},
     }
-    heights: dict[str, dict[tuple[int, int], int]] = {}
+    heights: dict[str, dict[tuple[int, int], tuple[int, int]]] = {}
     for name, found in places.items():
-        of_words = {word: [one.lsb for one in found if one.word == word] for word in {one.word for one in found}}
+        of_words = {word: [one for one in found if one.word == word] for word in {one.word for one in found}}
         above = {
-            (word, number): lsb - min(lsbs)
-            for word, lsbs in sorted(of_words.items())
-            for number, lsb in enumerate(lsbs)
-            if lsb != min(lsbs)
+            (word, number): (one.lsb - min(of_word).lsb, one.width)
+            for word, of_word in sorted(of_words.items())
+            for number, one in enumerate(of_word)
+            if one != min(of_word)
         }
         if above:
             heights[name] = above
@@ -137,18 +144,64 @@ _WORDS_READ: Final[dict[str, set[int]]] = {
 """The words with accesses in a Set, and for the answer, by attribute."""
 
 
-def _by_number(accesses: list[PmaAccess]) -> list[list[PmaAccess]]:
-    """Those that are given in the same step: one, or one for an answer and one in a Set."""
-    numbers: dict[tuple[int, int], list[PmaAccess]] = defaultdict(list)
-    for access in accesses:
-        numbers[access.word, access.number].append(access)
-    return [*numbers.values()]
+class _Registers:
+    """The access to a register of a port or of the node that a step makes ready, if it has one: put together of many.
+
+    Attributes:
+        reads, writes: it is given, if any of these is 1. `on_port`: it is of the port's.
+        offsets: of the register; of these and of `fields` none or one counts.
+        fields: when a field is written, by the name of the word that it is of (see `BusSteps`), and its place there.
+    """
+
+    def __init__(self) -> None:
+        self.reads: list[Value] = []
+        self.writes: list[Value] = []
+        self.on_port: list[Value] = []
+        self.offsets: list[Value] = []
+        self.fields: dict[tuple[str, Place], list[Value]] = defaultdict(list)
+
+    def is_at(self, here: Value, register: int) -> None:
+        """It is this register's, if `here`."""
+        if not isinstance(register, NodeRegister):
+            self.on_port.append(here)
+        self.offsets.append(Mux(here, Const(register), 0))
+
+    def has(self, here: Value, word: str, field: Place) -> None:
+        """What is written is this field, if `here`."""
+        self.fields[word, field._replace(word=0)].append(here)
+
+    def access(self, port: Value, words: Mapping[str, Value]) -> Value:
+        """The `Access`."""
+        values = [Mux(_any(heres), field.of(words[word]), 0) for (word, field), heres in self.fields.items()]
+        offset = _as_wide(any_of(self.offsets), _OFFSET_BITS)
+        addr = Cat(offset, Mux(_any(self.on_port), port, 0))
+        return _access(read=_any(self.reads), write=_any(self.writes), addr=addr, wdata=any_of(values))
 
 
-def _one_more(accesses: list[Signal]) -> Any:
-    """Another access in the list: none, until it is said what it is."""
-    accesses.append(Signal(Access, name=f"access_{len(accesses)}"))
-    return accesses[-1]
+def _is_one_of(word: Value, words: Iterable[int]) -> Value:
+    return Const(sum(1 << of_word for of_word in words), WORDS).bit_select(word, 1)
+
+
+def _looked_up(word: Value, found: Mapping[int, int]) -> Value:
+    """What is found by the word's number; for a word that has nothing, what that before it has, which is simpler."""
+    values: list[int] = []
+    for of_word in range(WORDS):
+        values.append(found.get(of_word, values[-1] if values else next(iter(found.values()), 0)))
+    return Array(map(Const, values))[word]
+
+
+def _access(read: Value | int = 0, write: Value | int = 0, addr: Value | int = 0, wdata: Value | int = 0) -> Value:
+    """An `Access`, which is put together."""
+    return Cat(_as_wide(write, 1), _as_wide(read, 1), _as_wide(addr, ADDRESS_BITS), _as_wide(wdata, WORD_BITS))
+
+
+def _as_wide(value: Value | int, bits: int) -> Value:
+    """With zeros above."""
+    return Cat(Value.cast(value), Const(0, bits))[:bits]
+
+
+def _any(values: Iterable[Value]) -> Value:
+    return Cat(values).any()
 
 
 class BusSteps(Stage):
@@ -182,56 +235,44 @@ class BusSteps(Stage):
     def elaborate(self, platform: object) -> Module:
         """An access is ready from the step before its own on."""
         m = Module()
-        steps, attribute = self.steps, self.attribute
+        steps = self.steps
         given = Signal(Access)
-        ready: list[Signal] = []  # of each kind of access that there is; at most one is not 0
         m.d.comb += [
             self.bus.addr.eq(given.addr),
             self.bus.wdata.eq(given.wdata),
             self.bus.write.eq(given.write & steps.go),
             self.bus.read.eq(given.read & steps.go),
         ]
-
-        # Reads before the slots.
-        on_link = attribute.chosen[SmaAttribute.PORT_INFO.name]
-        if self._is_switch:
-            on_link = on_link & ~attribute.target.at_port_0
-            of_route = _one_more(ready)
-            with m.If((steps.number == _ROUTE_STEP - 1) & self.route.wanted):
-                m.d.comb += [of_route.read.eq(1), of_route.addr.eq(Cat(self.route.lid, Const(LFT_PAGE, 8)))]
-        of_state = _one_more(ready)
-        with m.If((steps.number == _STATE_STEP - 1) & attribute.setting & on_link):
-            m.d.comb += [of_state.read.eq(1), of_state.addr.eq(self._of_port(PortRegister.STATE))]
-
         # In the slots, access j of word w is number 8 w + j.
         number, of_set, of_answer = self._number(m)
-        answering, setting = attribute.answering & of_answer, attribute.setting & of_set
-        of_port_info = _one_more(ready)
-        with m.If(answering & on_link), m.Switch(number):
-            for names in _PORT_INFO_READS:
-                for place_in_list, name in enumerate(names):
-                    with m.Case(SLOT_STEPS * place(PORT_INFO[name]).word + place_in_list):
-                        m.d.comb += [of_port_info.read.eq(1), of_port_info.addr.eq(self._of_port(_REGISTERS[name]))]
-        with m.If(setting & attribute.chosen[SmaAttribute.PORT_INFO.name]):
-            self._write_fields(m, ready, number, PORT_INFO, PORT_INFO_WRITES)
-            if self._is_switch:
-                self._write_partition(m, ready, number)
+        answering, setting = self.attribute.answering & of_answer, self.attribute.setting & of_set
+        before = Signal(WORD_BITS)  # the word before the slot's
+        with m.If(steps.at_in_slot(WORD_TAKEN) & ~steps.again):
+            m.d.sync += before.eq(self.word.request)
+        registers = _Registers()
+        self._access_port_info(registers, number, answering, setting)
+        self._access_counters(registers, number, answering, setting)
         if self._is_switch:
-            with m.If(setting & attribute.chosen[SmaAttribute.SWITCH_INFO.name]):
-                self._write_fields(m, ready, number, SWITCH_INFO, SWITCH_INFO_WRITES)
-        entries = self._entries(m)
-        with m.If(setting):
-            if self._is_switch:
-                self._write_tables(m, ready, number, entries)
-            if self._list_words:
-                self._write_lists(m, ready, number, entries)
-        self._access_counters(m, ready, number, entries, answering, setting)
+            of_set = setting & self.attribute.chosen[SmaAttribute.SWITCH_INFO.name]
+            self._write_fields(registers, number, of_set, SWITCH_INFO, SWITCH_INFO_WRITES)
+        words = {
+            _REQUEST: self.word.request,
+            _REVERSED: self.word.request[::-1],
+            _BEFORE: before,
+            _COUNTER_SELECT: self.task.head.counter_select,
+        }
+        port = self.attribute.target.port if self._is_switch else Const(1, 1)
+        ready = [registers.access(port, words)]  # of each kind of access; at most one is not 0
+        tables = self._tables(m, number, setting, before)
+        if tables:
+            ready.append(any_of(tables))
         if self._is_switch:
-            of_window = _one_more(ready)
-            with m.If(self.window.read | self.window.write):
-                m.d.comb += of_window.eq(self.window)
+            wanted = (steps.number == _ROUTE_STEP - 1) & self.route.wanted
+            lid = Cat(self.route.lid, Const(LFT_PAGE, 8))
+            ready.append(Mux(wanted, _access(read=1, addr=lid), 0))
+            ready.append(Mux(self.window.read | self.window.write, self.window.as_value(), 0))
         with m.If(steps.go):
-            m.d.sync += given.eq(any_of(map(Value.cast, ready)))
+            m.d.sync += given.eq(any_of(ready))
         m.d.sync += self.short.eq(self._is_short())
         self._take_what_is_read(m)
         return m
@@ -275,145 +316,135 @@ class BusSteps(Stage):
         in_set = steps.of_slot.in_set & ~self.task.trap & ~accessed(_WORDS_SET | of_kind)
         return (in_set | (steps.of_slot.in_answer & ~accessed(_WORDS_READ))) & ~self.task.congestion
 
-    def _of_port(self, register: Value | int) -> Value:
-        """The address of the port's register."""
-        offset = Const(register, _OFFSET_BITS) if isinstance(register, int) else register
-        return Cat(offset, self.attribute.target.port if self._is_switch else Const(1, 1))
+    def _access_port_info(self, registers: _Registers, number: Value, answering: Value, setting: Value) -> None:
+        """The state before a Set's slots; what of a port's PortInfo are registers."""
+        target = self.attribute.target
+        chosen = self.attribute.chosen[SmaAttribute.PORT_INFO.name]
+        on_link = chosen & ~target.at_port_0 if self._is_switch else chosen
+        reads: list[tuple[Value, int]] = [
+            ((self.steps.number == _STATE_STEP - 1) & self.attribute.setting & on_link, PortRegister.STATE)
+        ]
+        for names in _PORT_INFO_READS:
+            for place_in_list, name in enumerate(names):
+                here = answering & on_link & (number == SLOT_STEPS * place(PORT_INFO[name]).word + place_in_list)
+                reads.append((here, _REGISTERS[name]))
+        for here, register in reads:
+            registers.reads.append(here)
+            registers.is_at(here, register)
+        self._write_fields(registers, number, setting & chosen, PORT_INFO, PORT_INFO_WRITES)
+        if self._is_switch:
+            fields = [place(PORT_INFO[name]) for name in _PARTITION.values()]
+            word, lsb = fields[0].word, min(field.lsb for field in fields)
+            here = setting & on_link & (number == SLOT_STEPS * word + _PARTITION_ACCESS)
+            registers.writes.append(here)
+            registers.is_at(here, PortRegister.PARTITION)
+            registers.has(here, _REVERSED, Place(word, WORD_BITS - lsb - len(fields), len(fields)))
 
     def _write_fields(
-        self, m: Module, ready: list[Signal], number: Signal, layout: Layout, lists: tuple[tuple[str, ...], ...]
+        self, registers: _Registers, number: Value, setting: Value, layout: Layout, lists: tuple[tuple[str, ...], ...]
     ) -> None:
         """The fields of a Set that are registers, too."""
-        of_field = _one_more(ready)
-        with m.Switch(number):
-            for names in lists:
-                for place_in_list, name in enumerate(names):
-                    register, field = _REGISTERS[name], place(layout[name])
-                    if name in (_OF_ADAPTERS if self._is_switch else _OF_SWITCHES):
-                        continue
-                    of_node = isinstance(register, NodeRegister)
-                    with m.Case(SLOT_STEPS * field.word + place_in_list):
-                        m.d.comb += [
-                            of_field.write.eq(self.writes[place_in_list]),
-                            of_field.addr.eq(Value.cast(register) if of_node else self._of_port(register)),
-                            of_field.wdata.eq(field.of(self.word.request)),
-                        ]
+        elsewhere = _OF_ADAPTERS if self._is_switch else _OF_SWITCHES
+        for names in lists:
+            for place_in_list, name in enumerate(names):
+                if name not in elsewhere:
+                    field = place(layout[name])
+                    here = setting & (number == SLOT_STEPS * field.word + place_in_list)
+                    registers.writes.append(here & self.writes[place_in_list])
+                    registers.is_at(here, _REGISTERS[name])
+                    registers.has(here, _REQUEST, field)
 
-    def _write_partition(self, m: Module, ready: list[Signal], number: Signal) -> None:
-        """A switch's port has what it checks in one register."""
-        fields = [place(PORT_INFO[name]) for name in _PARTITION.values()]
-        of_partition = _one_more(ready)
-        with m.If(number == SLOT_STEPS * fields[0].word + _PARTITION_ACCESS):
-            m.d.comb += [
-                of_partition.write.eq(~self.attribute.target.at_port_0),
-                of_partition.addr.eq(self._of_port(PortRegister.PARTITION)),
-                of_partition.wdata.eq(Cat(field.of(self.word.request) for field in fields)),
-            ]
-
-    def _entries(self, m: Module) -> Signal:
-        """The rest of a word with entries of a table, the next highest; of PortCountersExtended the word before."""
-        steps, chosen = self.steps, self.attribute.chosen
-        entries = Signal(WORD_BITS)
-        taken = Mux(chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name], WORD_TAKEN, 0)
-        with m.If(steps.go):
-            with m.If((steps.in_slot == taken) & ~steps.again):
-                m.d.sync += entries.eq(self.word.request)
-            with m.Elif(chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name]):
-                m.d.sync += entries.eq(entries << _LFT_ENTRY)
-            with m.Elif(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name]):
-                m.d.sync += entries.eq(entries << _SL_ENTRY)
-            if self._is_switch:
-                with m.Elif(chosen[SmaAttribute.P_KEY_TABLE.name]):
-                    m.d.sync += entries.eq(entries << _P_KEY)
-                with m.Elif(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name]):
-                    m.d.sync += entries.eq(entries << _MFT_ENTRY)
-            if self._list_words:
-                with m.Elif(chosen[SmaAttribute.VL_ARBITRATION_TABLE.name]):
-                    m.d.sync += entries.eq(entries << _VL_ENTRY)
-        return entries
-
-    def _write_tables(self, m: Module, ready: list[Signal], number: Signal, entries: Signal) -> None:
-        """A switch's tables, entry by entry."""
-        access, word = number[:3], number[3:]
-        chosen, target = self.attribute.chosen, self.attribute.target
-        lid = Cat(access[:2], word[:4], target.block)[:16]
-        of_word = WORD_BITS // _LFT_ENTRY
-        in_set = word < LINEAR_FORWARDING_TABLE.count // of_word
-        of_lft = _one_more(ready)
-        with m.If(chosen[SmaAttribute.LINEAR_FORWARDING_TABLE.name] & in_set):
-            m.d.comb += [
-                of_lft.write.eq((access < of_word) & (lid < self._lft_size)),
-                of_lft.addr.eq(Cat(lid, Const(LFT_PAGE, 8))),
-                of_lft.wdata.eq(entries[-_LFT_ENTRY:]),
-            ]
-        mlid = Cat(access[:1], word[:4], target.block)[:_OFFSET_BITS]
-        position = place(MFT_MODIFIER["position"]).of(self.task.head.attribute_modifier)
-        in_set = word < MULTICAST_FORWARDING_TABLE.count // _MFT_ENTRIES_OF_WORD
-        of_mft = _one_more(ready)
-        with m.If(chosen[SmaAttribute.MULTICAST_FORWARDING_TABLE.name] & in_set):
-            m.d.comb += [
-                of_mft.write.eq(access < _MFT_ENTRIES_OF_WORD),
-                of_mft.addr.eq(Cat(mlid, Const(0, _OFFSET_BITS - len(mlid)), (MFT_PAGE + position)[:8])),
-                of_mft.wdata.eq(entries[-_MFT_ENTRY:]),
-            ]
-        in_set = number < SL_TO_VL_MAPPING_TABLE.count
-        page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]
-        of_sl_to_vl = _one_more(ready)
-        with m.If(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & in_set):
-            m.d.comb += [
-                of_sl_to_vl.write.eq((target.in_port != 0) & (target.port != 0)),
-                of_sl_to_vl.addr.eq(Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page)),
-                of_sl_to_vl.wdata.eq(entries[-_SL_ENTRY:]),
-            ]
-        entry = Cat(access[:1], word)[: (P_KEY_TABLE.count - 1).bit_length()]
-        of_p_keys = _one_more(ready)
-        with m.If(chosen[SmaAttribute.P_KEY_TABLE.name] & (word < P_KEY_TABLE.count // _P_KEYS_OF_WORD)):
-            m.d.comb += [
-                of_p_keys.write.eq((access < _P_KEYS_OF_WORD) & (target.port != 0)),
-                of_p_keys.addr.eq(self._of_port(Cat(entry, Const(P_KEYS >> len(entry), _OFFSET_BITS - len(entry))))),
-                of_p_keys.wdata.eq(entries[-_P_KEY:]),
-            ]
-
-    def _write_lists(self, m: Module, ready: list[Signal], number: Signal, entries: Signal) -> None:
-        """A port's lists of VL arbitration, entry by entry."""
-        access, word = number[:3], number[3:]
-        block = place(VL_ARBITRATION_MODIFIER["block"]).of(self.task.head.attribute_modifier)
-        entry = Cat(access[0], word[: (self._list_words - 1).bit_length()])
-        offset = Signal(_OFFSET_BITS)
-        with m.If(block == VLArbitrationBlock.HIGH_0_31):
-            m.d.comb += offset.eq(VL_ARBITRATION_HIGH | entry)
-        with m.Else():
-            m.d.comb += offset.eq(VL_ARBITRATION_LOW | entry)
-        of_list = _one_more(ready)
-        with m.If(self.attribute.chosen[SmaAttribute.VL_ARBITRATION_TABLE.name] & (word < self._list_words)):
-            m.d.comb += [
-                of_list.write.eq(access < _VL_ENTRIES_OF_WORD),
-                of_list.addr.eq(self._of_port(offset)),
-                of_list.wdata.eq(entries[-_VL_ENTRY:][: VL_WEIGHT_BITS + VL_BITS]),
-            ]
-
-    def _access_counters(
-        self, m: Module, ready: list[Signal], number: Signal, entries: Signal, answering: Value, setting: Value
-    ) -> None:
+    def _access_counters(self, registers: _Registers, number: Value, answering: Value, setting: Value) -> None:
         """A PMA's counters. A Set names them in CounterSelect and CounterSelect2."""
-        select = Cat(self.task.head.counter_select, self.task.head.counter_select2[0])
+        place_in_slot, word, head = number[:IN_SLOT_BITS], number[IN_SLOT_BITS:], self.task.head
+        select = Cat(head.counter_select, head.counter_select2[0], Const(1))
+        selectors: list[Value] = []  # which bit of these has to be 1
+        always, whole = len(select) - 1, Place(0, 0, len(head.counter_select))
+        writes: list[Value] = []
         for attribute, accesses in PMA_ACCESSES.items():
-            of_counter = _one_more(ready)
-            with m.If(self.attribute.chosen[attribute.name] & (answering | setting)), m.Switch(number):
-                for of_number in _by_number(accesses):
-                    with m.Case(SLOT_STEPS * of_number[0].word + of_number[0].number):
-                        for access in of_number:
-                            word = entries if access.before else self.word.request
-                            value = access.value.of(word) if access.value else self.task.head.counter_select
-                            selected = 1 if access.select is None else select[access.select]
-                            if access.read:
-                                m.d.comb += of_counter.read.eq(answering)
-                            if access.written:
-                                m.d.comb += [of_counter.write.eq(setting & selected), of_counter.wdata.eq(value)]
-                        registers = [self._of_port(access.register) for access in of_number]
-                        m.d.comb += of_counter.addr.eq(
-                            registers[0] if len(registers) == 1 else Mux(answering, *registers)
-                        )
+            moves = self.attribute.chosen[attribute.name] & (answering | setting)
+            registers.on_port.append(moves)
+            for place_in_list in sorted({one.number for one in accesses}):
+                here = moves & (place_in_slot == place_in_list)
+                read = {one.word: one for one in accesses if one.number == place_in_list and one.read}
+                written = {one.word: one for one in accesses if one.number == place_in_list and one.written}
+                registers.reads.append(here & answering & _is_one_of(word, read))
+                writes.append(here & setting & _is_one_of(word, written))
+                of_read, of_written = (
+                    {of: one.register for of, one in of_words.items()} for of_words in (read, written)
+                )
+                if of_read | of_written == of_written | of_read:
+                    offset = _looked_up(word, of_read | of_written)
+                else:
+                    offset = Mux(answering, _looked_up(word, of_read), _looked_up(word, of_written))
+                registers.offsets.append(Mux(here, offset, 0))
+                selects = {of: always if one.select is None else one.select for of, one in written.items()}
+                selectors.append(Mux(here, _looked_up(word, selects), 0))
+                fields: dict[tuple[str, Place], list[int]] = defaultdict(list)
+                for of, one in written.items():
+                    name = _BEFORE if one.before else _REQUEST if one.value else _COUNTER_SELECT
+                    fields[name, (one.value or whole)._replace(word=0)].append(of)
+                for (name, field), of_words in fields.items():
+                    registers.has(here if len(fields) == 1 else here & _is_one_of(word, of_words), name, field)
+        registers.writes.append(_any(writes) & select.bit_select(any_of(selectors), 1))
+
+    def _tables(self, m: Module, number: Value, setting: Value, before: Value) -> list[Value]:
+        """Tables of a switch, and a port's lists of VL arbitration, entry by entry, the highest of a word first."""
+        access, word = number[:3], number[3:]
+        chosen, target, modifier = self.attribute.chosen, self.attribute.target, self.task.head.attribute_modifier
+        port = target.port if self._is_switch else Const(1, 1)
+        half = self.word.request.word_select(~access[0], WORD_BITS // 2)
+        found = []
+
+        def add(kind: SmaAttribute, write: Value, addr: Value, entry: Value) -> None:
+            there = setting & chosen[kind.name] & write
+            found.append(Mux(there, _access(write=1, addr=addr, wdata=entry), 0))
+
+        if self._list_words:
+            block = place(VL_ARBITRATION_MODIFIER["block"]).of(modifier)
+            entry = Cat(access[0], word[: (self._list_words - 1).bit_length()])
+            start = Mux(block == VLArbitrationBlock.HIGH_0_31, VL_ARBITRATION_HIGH, VL_ARBITRATION_LOW)
+            add(
+                SmaAttribute.VL_ARBITRATION_TABLE,
+                below(word, self._list_words) & below(access, _VL_ENTRIES_OF_WORD),
+                Cat((start | entry)[:_OFFSET_BITS], Const(0, _OFFSET_BITS - len(start)), port),
+                half[: VL_WEIGHT_BITS + VL_BITS],
+            )
+        if not self._is_switch:
+            return found
+        lid = Cat(access[:2], word[:4], target.block)[:_OFFSET_BITS]
+        add(
+            SmaAttribute.LINEAR_FORWARDING_TABLE,
+            below(word, BLOCK_WORDS) & below(access, WORD_BITS // _LFT_ENTRY) & below(lid, self._lft_size),
+            Cat(lid, Const(LFT_PAGE, 8)),
+            self.word.request.word_select(~access[:2], _LFT_ENTRY),
+        )
+        mlid = Cat(access[:1], word[:4], target.block)[:_OFFSET_BITS]
+        position = place(MFT_MODIFIER["position"]).of(modifier)
+        add(
+            SmaAttribute.MULTICAST_FORWARDING_TABLE,
+            below(word, BLOCK_WORDS) & below(access, WORD_BITS // _MFT_ENTRY),
+            Cat(mlid, Const(0, _OFFSET_BITS - len(mlid)), (MFT_PAGE + position)[:8]),
+            half,
+        )
+        # The last entry of a word is written when the next word is there.
+        of_last = access.all()
+        of_sl = Mux(of_last, before[:_SL_ENTRY], self.word.request.word_select(~access, _SL_ENTRY))
+        page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]
+        add(
+            SmaAttribute.SL_TO_VL_MAPPING_TABLE,
+            below(number, SL_TO_VL_MAPPING_TABLE.count) & (target.in_port != 0) & (target.port != 0),
+            Cat(number[:4], target.port, Const(0, _OFFSET_BITS - 4 - len(target.port)), page),
+            of_sl,
+        )
+        entry = Cat(access[:1], word)[: (P_KEY_TABLE.count - 1).bit_length()]
+        add(
+            SmaAttribute.P_KEY_TABLE,
+            below(word, BLOCK_WORDS) & below(access, _P_KEYS_OF_WORD) & (target.port != 0),
+            Cat(entry, Const(P_KEYS >> len(entry), _OFFSET_BITS - len(entry)), port),
+            half,
+        )
+        return found
 
     def _take_what_is_read(self, m: Module) -> None:
         """It comes in the last step of its slot at the latest."""
@@ -423,13 +454,15 @@ class BusSteps(Stage):
 
         # How far it is put above the lowest is known before it comes.
         at_height: dict[int, list[Value]] = defaultdict(list)
+        widths: dict[int, int] = defaultdict(int)  # of the widest field there
         for name, heights in _heights().items():
-            for (word, place_in_list), height in heights.items():
+            for (word, place_in_list), (height, width) in heights.items():
                 here = (self.word.number == word) & (following == place_in_list)
                 at_height[height].append(self.attribute.chosen[name] & here)
+                widths[height] = max(widths[height], width)
         heights_of_next = Signal(len(at_height))
         m.d.sync += heights_of_next.eq(Cat(Cat(places).any() for places in at_height.values()))
-        raised = select(heights_of_next, [self.bus.rdata << height for height in at_height])
+        raised = select(heights_of_next, [self.bus.rdata[: widths[height]] << height for height in at_height])
         come = Mux(heights_of_next.any(), raised, self.bus.rdata)
         with m.If(self.bus.rvalid):
             m.d.sync += self.read.eq(come | Mux(number == 0, 0, self.read))

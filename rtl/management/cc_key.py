@@ -16,9 +16,6 @@ from wire.registers import DATA_BITS, congestion_address, place_of_address
 
 __all__ = ["CcKey"]
 
-_PART_BITS: Final = 4
-"""Bits of the CC_Key that are compared at once."""
-
 _KEY_WORDS: Final = masks(CONGESTION_KEY_INFO["cc_key"])
 _PROTECT: Final = place(CONGESTION_KEY_INFO["protect_bit"])
 _PERIOD: Final = place(CONGESTION_KEY_INFO["lease_period"])
@@ -48,20 +45,13 @@ class CcKey(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Check, count, lease; registers."""
         m = Module()
-        key, next_key = Signal(CC_KEY_BITS), Signal(CC_KEY_BITS)
+        key = Signal(CC_KEY_BITS)
         kept_protect, protect = Signal(_PROTECT.width), Signal(_PROTECT.width)
         period, violations = Signal(_PERIOD.width), Signal(_VIOLATIONS.width)
         m.submodules.lease = lease = Lease(_PERIOD.width)
         good, violated = Signal(), Signal()
-        # Which parts of the key are not 0, not as given: found before the key is visible.
-        locked, differs = Signal(CC_KEY_BITS // _PART_BITS), Signal(CC_KEY_BITS // _PART_BITS)
-        m.d.sync += key.eq(next_key)
-        for part in range(len(locked)):
-            of_key, of_given = (whole.word_select(part, _PART_BITS) for whole in (next_key, self.given))
-            m.d.sync += [locked[part].eq(of_key.any()), differs[part].eq(of_key != of_given)]
         m.d.comb += [
-            next_key.eq(key),
-            good.eq(~locked.any() | ~differs.any()),
+            good.eq((key == 0) | (key == self.given)),
             protect.eq(Mux(lease.expired, 0, kept_protect)),
             self.answered.eq(good | (self.get & ~protect)),
             violated.eq(self.check & ~self.answered),
@@ -88,7 +78,7 @@ class CcKey(wiring.Component):
         at = dict(zip(words, here, strict=True))
         for half, word in enumerate(reversed(_KEY_WORDS)):
             with m.If(access.write & at[word]):
-                m.d.comb += next_key.word_select(half, WORD_BITS).eq(value)
+                m.d.sync += key.word_select(half, WORD_BITS).eq(value)
         with m.If(access.write & at[_PROTECT.word]):
             m.d.sync += [kept_protect.eq(_PROTECT.of(value)), period.eq(_PERIOD.of(value))]
         with m.If(access.write & at[_VIOLATIONS.word] & (_VIOLATIONS.of(value) == 0)):

@@ -6,6 +6,7 @@ from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.link.crc import lanes_of
 from rtl.management.attribute import Word
 from rtl.management.mad_head import mad_place
@@ -100,7 +101,7 @@ class Departure(Stage):
         hops = {Hop.KEEP: pointer, Hop.NEXT: pointer + 1, Hop.BACK: pointer - 1, Hop.COUNT: self.task.head.hop_count}
         m.d.comb += [
             hop.eq(Array(hops[change] for change in Hop)[self.task.way.hop]),
-            self.route.wanted.eq(by_route & (self.route.lid < self._lft_size)),
+            self.route.wanted.eq(by_route & below(self.route.lid, self._lft_size)),
             self.path_word.eq(path + hop[_PLACE_BITS:_ENTRY_BITS]),
         ]
         self._find_port(m, by_path, by_route, hop)
@@ -152,7 +153,7 @@ class Departure(Stage):
             m.d.sync += self.slot.eq(Mux(task.gmp, head.slot, self._parameters.vls))
         with m.Elif(there & task.gmp & ~task.from_host):
             m.d.sync += self.slot.eq(entries[place_in_word])
-        m.d.comb += self.leaves.eq(self.to_output.any() & (~task.gmp | (self.slot < self._parameters.vls)))
+        m.d.comb += self.leaves.eq(self.to_output.any() & (~task.gmp | below(self.slot, self._parameters.vls)))
 
     def _write(self, m: Module, where: Place, in_word: Value | int, word: Value | int) -> None:
         m.d.sync += [self.write.bytes.eq(in_word), self.write.index.eq(where.word), self.write.word.eq(word)]

@@ -1,6 +1,6 @@
 """The lease of a key that was violated (docs/management.md, sections 4 and 7; IBTA vol 1, 14.2.4)."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -40,25 +40,21 @@ class Lease(wiring.Component):
         """
         m = Module()
         seconds = Signal(self._period_bits)  # left, this one included
-        runs, last = Signal(), Signal()  # there are some, there is one
         second = Signal(DATA_BITS)
-        cycles = Signal(DATA_BITS)  # left of this second, this one included
-        ends = Signal()  # it is 1
-        m.d.comb += self.expired.eq(runs & last & ends)
-        with m.If(runs):
-            m.d.sync += [cycles.eq(cycles - 1), ends.eq(cycles == 2)]
-            with m.If(ends):
-                m.d.sync += [cycles.eq(second), ends.eq(second == 1), seconds.eq(seconds - 1)]
-                m.d.sync += [runs.eq(~last), last.eq(seconds == 2)]
-        with m.If(self.stops):
-            m.d.sync += runs.eq(0)
-        with m.If(self.violated & (~runs | self.expired)):
-            m.d.sync += [
-                runs.eq(self.period != 0),
-                last.eq(self.period == 1),
-                seconds.eq(self.period),
-                second.eq(self.second),
-                cycles.eq(self.second),
-                ends.eq(self.second == 1),
-            ]
+        cycles = Signal(DATA_BITS)  # of this second, the next one included
+        ends, next_ends, starts = Signal(), Signal(), Signal()  # this is the last cycle of a second; the next one is
+        m.d.comb += [
+            self.expired.eq(ends & (seconds == 1)),
+            starts.eq(self.violated & ((seconds == 0) | self.expired)),
+            next_ends.eq(Mux(starts, self.second == 1, cycles == second)),
+        ]
+        m.d.sync += [ends.eq(next_ends), cycles.eq(cycles + 1)]
+        with m.If(starts):
+            m.d.sync += [seconds.eq(self.period), second.eq(self.second), cycles.eq(2)]
+        with m.Elif(self.stops):
+            m.d.sync += seconds.eq(0)
+        with m.Elif(ends & (seconds != 0)):
+            m.d.sync += seconds.eq(seconds - 1)
+        with m.If(next_ends):
+            m.d.sync += cycles.eq(1)
         return m

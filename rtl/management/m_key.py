@@ -53,13 +53,12 @@ class MKey(wiring.Component):
         key, word = self.key, self.word
 
         # The check. Get is answered with a wrong key, too, while only Set is protected.
-        unlocked = Signal(init=1)  # M_Key is 0
+        open_halves = Signal(2, init=0b11)  # of the M_Key, those that are 0
         kept_protect = Signal(_PROTECT_BITS)
         expired = Signal()
-        m.d.sync += unlocked.eq(key.m_key == 0)
         m.d.comb += [
             key.protect.eq(Mux(expired, 0, kept_protect)),
-            self.good.eq(unlocked | self.matches),
+            self.good.eq(open_halves.all() | self.matches),
             self.answered.eq(self.good | (self.get & ~key.protect[1])),
             self.violation.eq(~self.answered),
         ]
@@ -88,6 +87,7 @@ class MKey(wiring.Component):
             for half in range(2):
                 with m.Case(m_key_word + half):
                     m.d.sync += key.m_key.word_select(1 - half, WORD_BITS).eq(word.request)
+                    m.d.sync += open_halves[half].eq(word.request == 0)
             for name, register in (("m_key_lease_period", period), ("m_key_protect_bits", kept_protect)):
                 with m.Case(place(PORT_INFO[name]).word):
                     m.d.sync += register.eq(place(PORT_INFO[name]).of(word.request))

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.crossing.words import HostWordSignature
 from rtl.link.multicast_dlid import is_multicast
 from rtl.management.mad_packet import (
@@ -141,7 +142,7 @@ class MadReceive(wiring.Component):
         m.d.comb += index.eq(Mux(words.first, 0, count))
         with m.If(words.valid & (index != MAD_WORDS)):
             m.d.sync += count.eq(following(index, head.has_grh))
-            place_of_word = Mux(index >= _GID_WORD, index ^ _OTHER_GID, index)
+            place_of_word = Mux(below(index, _GID_WORD), index, index ^ _OTHER_GID)
             m.d.comb += [self.write.bytes.eq(WHOLE), self.write.index.eq(place_of_word), self.write.word.eq(words.data)]
         with m.If(words.valid & words.first):
             m.d.sync += [

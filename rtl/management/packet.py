@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.crossing.buffer import NO_COLLISION
 from rtl.crossing.words import HostStreamSignature
 from rtl.link.crc import icrc_masks, icrc_step, lanes_of
@@ -78,7 +79,7 @@ class Packet(Stage):
         with m.If(steps.at_in_slot(NEXT_WORD) & ~last):
             # Of those behind a block only the second one's slot comes after one of theirs.
             in_block = DATA_WORD + 1 - SET_SLOT + steps.slot
-            m.d.sync += index.eq(Mux(steps.of_slot.word < BLOCK_WORDS, in_block, DATA_WORD + BLOCK_WORDS + 1))
+            m.d.sync += index.eq(Mux(below(steps.of_slot.word, BLOCK_WORDS), in_block, DATA_WORD + BLOCK_WORDS + 1))
             if self._is_switch:
                 with m.If(self.task.congestion):
                     m.d.sync += index.eq(self.window_word)
@@ -185,8 +186,9 @@ class Offer(Stage):
         # A packet leaves. Behind a PMA's attribute nothing stays, nor around congestion control's.
         next_word, count = Signal(WORD_BITS), Signal(range(KEPT_WORDS))
         has_grh = self.task.gmp & self.task.head.has_grh
-        words = Mux(self.attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name], WORDS, BLOCK_WORDS)
-        behind = (count >= DATA_WORD - 1 + words) & (count < GRH_WORD)
+        extended = self.attribute.chosen[PmaAttribute.PORT_COUNTERS_EXTENDED.name]
+        ends_at = Mux(extended, *(below(count, DATA_WORD - 1 + words) for words in (WORDS, BLOCK_WORDS)))
+        behind = ~ends_at & below(count, GRH_WORD)
         if self._is_switch:
             behind = Mux(self.task.congestion, outside(self.window, count), behind)
         beyond = self.task.gmp & self.attribute.answering & behind

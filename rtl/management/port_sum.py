@@ -64,11 +64,12 @@ class PortSum(wiring.Component):
         sums = [chain[first + part : end + part] for part, (first, end) in enumerate(bounds)]
         carries = [chain[end + part] for part, (_, end) in enumerate(bounds)]
 
-        # A field is too small if its highest part carries. What is added to all ones carries, or is 0.
-        overflows: Value = carries[-1]
+        # A field is too small if its highest part carries. What is added to all ones carries, or is 0. A field of 64
+        # bits goes on in the upper halves.
+        overflows = carries[-1] & ~self.lower_half
         parts = [sums[-1] | overflows.replicate(len(sums[-1]))]
         for part in reversed(range(len(FIELD_ENDS))):
-            overflows = Mux(self.ends[part], carries[part], overflows)
+            overflows = Mux(self.ends[part], carries[part] & ~self.lower_half, overflows)
             parts.insert(0, sums[part] | overflows.replicate(len(sums[part])))
 
         of_pairs = Signal(2 * self._pairs)  # likewise, of fields of 2 bits
@@ -77,21 +78,19 @@ class PortSum(wiring.Component):
             more = kept[here] + self.word[here]
             m.d.sync += of_pairs[len(of_pairs) - 2 * (pair + 1) :][:2].eq(more[:2] | more[2].replicate(2))
 
-        # A field of 64 bits goes on in the upper halves.
+        upper = Signal(WORD_BITS + 1)
+        m.d.comb += upper.eq(Mux(self.lower_half, kept_upper + carries[-1], Cat(sums, carries[-1])))
         with m.If(self.clear):
             m.d.sync += kept.eq(0)
             with m.If(~self.lower_half):
                 m.d.sync += beyond.eq(0)
-        with m.If(added & self.lower_half):
+        with m.If(added):
+            of_pairs_in_place = Cat(Const(0, WORD_BITS - len(of_pairs)), of_pairs)
             m.d.sync += [
-                kept.eq(Cat(sums)),
-                kept_upper.eq(kept_upper + carries[-1]),
-                beyond.eq(beyond | (carries[-1] & kept_upper.all())),
+                kept.eq(Mux(self.pairs, of_pairs_in_place, Cat(parts))),
+                kept_upper.eq(upper),
+                beyond.eq(beyond | upper[-1]),
             ]
-        with m.Elif(added & self.pairs):
-            m.d.sync += kept.eq(Cat(Const(0, WORD_BITS - len(of_pairs)), of_pairs))
-        with m.Elif(added):
-            m.d.sync += [kept.eq(Cat(parts)), kept_upper.eq(Cat(sums)), beyond.eq(beyond | carries[-1])]
         m.d.comb += [
             self.total.eq(kept | (self.lower_half & beyond).replicate(WORD_BITS)),
             self.upper.eq(kept_upper | beyond.replicate(WORD_BITS)),

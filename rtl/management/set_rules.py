@@ -8,6 +8,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import SL_TO_VL_WORDS
 from rtl.management.place import WORD_BITS, masks, place
@@ -108,8 +109,8 @@ class SetRules(wiring.Component):
         with m.If(chosen[SmaAttribute.PORT_INFO.name]):
             self._judge(m, PORT_INFO, self._port_info_rules(), PORT_INFO_WRITES, judged)
         stored = [chosen[attribute.name] for attribute in _WHOLE]
-        stored.append(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & (word < SL_TO_VL_WORDS))
-        stored.append(chosen[SmaAttribute.GUID_INFO.name] & (word >= GUID_INFO.entry.width // WORD_BITS))
+        stored.append(chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name] & below(word, SL_TO_VL_WORDS))
+        stored.append(chosen[SmaAttribute.GUID_INFO.name] & ~below(word, GUID_INFO.entry.width // WORD_BITS))
         with m.If(Cat(stored).any()):
             m.d.comb += judged.mask.eq(_ALL)
         with m.If(chosen[SmaAttribute.LED_INFO.name] & (word == 0)):
@@ -172,9 +173,9 @@ class SetRules(wiring.Component):
         may_go = one_of(state, (NO_CHANGE, PortState.DOWN))
         # What is taken of a field; what else leaves it as it is.
         checked: dict[str, tuple[Value, Value]] = {
-            **{name: ((given(name) != 0) & (given(name) <= LID_UNICAST_MAX), Const(0, 1)) for name in _LIDS},
+            **{name: ((given(name) != 0) & below(given(name), LID_UNICAST_MAX + 1), Const(0, 1)) for name in _LIDS},
             "link_width_enabled": (
-                (width == LINK_WIDTH_ALL) | ((width != NO_CHANGE) & (width <= int(LINK_WIDTHS))),
+                (width == LINK_WIDTH_ALL) | ((width != NO_CHANGE) & below(width, LINK_WIDTHS + 1)),
                 width == NO_CHANGE,
             ),
             "link_speed_enabled": (one_of(speed, (LINK_SPEED_ALL, LINK_SPEEDS)), speed == NO_CHANGE),
@@ -182,8 +183,8 @@ class SetRules(wiring.Component):
                 one_of(default_state, (PortPhysicalState.SLEEP, PortPhysicalState.POLLING)),
                 default_state == NO_CHANGE,
             ),
-            "neighbor_mtu": ((mtu != 0) & (mtu <= most_mtu), Const(0, 1)),
-            "operational_vls": ((vls != NO_CHANGE) & (vls <= most_vls), vls == NO_CHANGE),
+            "neighbor_mtu": ((mtu != 0) & below(mtu, most_mtu + 1), Const(0, 1)),
+            "operational_vls": ((vls != NO_CHANGE) & below(vls, most_vls + 1), vls == NO_CHANGE),
             "port_state": (written, (state == NO_CHANGE) | there),
             "port_physical_state": (one_of(physical, settable) & may_go, physical == NO_CHANGE),
         }
@@ -207,6 +208,6 @@ class SetRules(wiring.Component):
         assert isinstance(self._parameters, SwitchParameters)
         always, never = Const(1, 1), Const(0, 1)
         rules = {name: _Rule(always, never, _ALL) for name in _SWITCH_INFO_STORED}
-        below = place(SWITCH_INFO["linear_fdb_top"]).of(self.word.request) < self._parameters.lft_size
-        rules["linear_fdb_top"] = _Rule(below, ~below, _ALL)
+        there = below(place(SWITCH_INFO["linear_fdb_top"]).of(self.word.request), self._parameters.lft_size)
+        rules["linear_fdb_top"] = _Rule(there, ~there, _ALL)
         return rules

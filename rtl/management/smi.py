@@ -7,6 +7,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.management.mad_head import MadHead
 from wire.codes import LID_PERMISSIVE
 from wire.smp import MAX_HOPS
@@ -82,7 +83,7 @@ class Smi(wiring.Component):
             return seen
 
         pointer, count = head.hop_pointer, head.hop_count
-        too_many = later(count > MAX_HOPS, "too_many")
+        too_many = later(~below(count, MAX_HOPS + 1), "too_many")
         no_hops = later(count == 0, "no_hops")
         at_0 = later(pointer == 0, "at_0")
         at_1 = later(pointer == 1, "at_1")

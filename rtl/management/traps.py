@@ -22,7 +22,7 @@ _COUNT_BITS = 32
 _CODE_BITS = PORT_INFO["subnet_timeout"].width
 _UNIT_BITS = 10
 _HEAD_STEP = SLOT_STEPS * SET_SLOT
-_TIMER_BITS = _UNIT_BITS + (1 << _CODE_BITS) - 1
+_TIMER_BITS = _UNIT_BITS + (1 << _CODE_BITS)
 
 
 class Traps(Stage):
@@ -67,13 +67,17 @@ class Traps(Stage):
         pending = Signal(traps)
         counts = [Signal(_COUNT_BITS, name=f"count_{trap}") for trap in range(traps)]
         events = (event, self.violation, *self.told[: traps - FIRST_TOLD])
-        for trap, (happens, count) in enumerate(zip(events, counts, strict=True)):
-            with m.If(happens & settings.sm_known):
-                m.d.sync += [pending[trap].eq(1), count.eq(count + 1)]
-            with m.Elif(self.represses & head.names[trap] & (count == head.transaction)):
-                m.d.sync += pending[trap].eq(0)
         sent = self.sent[:traps]
-        self._write_head(m, select(sent, counts))
+        named = Signal(traps)  # of which trap the work is
+        count = Signal(_COUNT_BITS)
+        m.d.comb += [named.eq(Mux(self.task.trap, sent, head.names)), count.eq(select(named, counts))]
+        ended = self.represses & (count == head.transaction)
+        for trap, happens in enumerate(events):
+            with m.If(happens & settings.sm_known):
+                m.d.sync += [pending[trap].eq(1), counts[trap].eq(counts[trap] + 1)]
+            with m.Elif(ended & named[trap]):
+                m.d.sync += pending[trap].eq(0)
+        self._write_head(m, count)
 
         first = Signal(traps)  # in the cycle before
         place = Cat(~sent[:-1].any(), sent[:-1])  # behind it; if none has been sent, the first
@@ -82,14 +86,13 @@ class Traps(Stage):
             m.d.sync += sent.eq(first)
         m.d.comb += self.tells.eq(Mux(self.steps.first & self.task.trap, self.sent[FIRST_TOLD:], 0))
 
-        waits = Signal()
-        left = Signal(_TIMER_BITS)
-        with m.If(waits):
-            m.d.sync += [left.eq(left - 1), waits.eq(left != 1)]
+        # The timer counts up to a power of two, a cycle ahead.
+        waits, ahead, code = Signal(), Signal(_TIMER_BITS), Signal(_CODE_BITS)
+        m.d.sync += ahead.eq(ahead + 1)
+        with m.If(ahead[_UNIT_BITS:].bit_select(code, 1)):
+            m.d.sync += waits.eq(0)
         with m.If(self.steps.first & self.task.trap):
-            length = Signal(_TIMER_BITS)
-            m.d.comb += length.eq((1 << _UNIT_BITS) << settings.subnet_timeout)
-            m.d.sync += [waits.eq(1), left.eq(length - 1)]
+            m.d.sync += [waits.eq(1), ahead.eq(2), code.eq(settings.subnet_timeout)]
         m.d.comb += self.due.eq(pending.any() & ~waits & can_go)
         return m
 

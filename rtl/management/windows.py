@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.management.attribute import Attribute, Word
 from rtl.management.mad_packet import CC_DATA_WORD, GRH_WORD, KEPT_WORDS
 from rtl.management.place import WHOLE, WORD_BITS, PacketWrite, masks, word_of
@@ -86,7 +87,9 @@ class Windows(Stage):
         m.d.sync += [
             window.known.eq(Cat(kinds.values()).any()),
             window.settable.eq(Cat(settable).any()),
-            window.named.eq(head.attribute_modifier <= Mux(kinds[_ELEMENTS], blocks, 0)),
+            window.named.eq(
+                Mux(kinds[_ELEMENTS], below(head.attribute_modifier, blocks + 1), head.attribute_modifier == 0)
+            ),
             window.first.eq(any_of(Mux(here, _WORDS[kind][0], 0) for kind, here in kinds.items())),
             window.last.eq(any_of(Mux(here, _WORDS[kind][-1], 0) for kind, here in kinds.items())),
             window.of_ports.eq(kinds[_ELEMENTS]),
@@ -113,7 +116,7 @@ class Windows(Stage):
         )
         m.d.comb += [
             at.eq(Mux(in_set, word, following)),
-            there.eq(~window.of_ports | ((port != 0) & (port <= self._ports))),
+            there.eq(~window.of_ports | ((port != 0) & below(port, self._ports + 1))),
             access.read.eq(self.task.congestion & attribute.answering & reads & there),
             access.write.eq(
                 self.task.congestion & attribute.setting & in_set & (steps.in_slot == _WRITE_READY) & there
@@ -144,6 +147,6 @@ def _port_address(port: Value) -> Cat:
 
 def outside(window: data.View, place: Value) -> Value:
     """The word of the packet behind that at PLACE is of the MAD's data, and not the attribute's."""
-    in_data = (place >= CC_DATA_WORD - 1) & (place < GRH_WORD)
-    first, last = (word + (CC_DATA_WORD - 1) for word in (window.first, window.last))
-    return in_data & ((place < first) | (place > last))
+    in_data = ~below(place, CC_DATA_WORD - 1) & below(place, GRH_WORD)
+    word = (place - (CC_DATA_WORD - 1))[:_WORD_BITS]
+    return in_data & ((word < window.first) | (word > window.last))

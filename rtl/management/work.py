@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.management.attribute import WORDS
 from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.task import (
@@ -162,16 +163,16 @@ class Work(wiring.Component):
             m.d.sync += [following.eq(Mux(known, ANSWER_SLOT, _LAST_SLOT)), steps.skips.eq(0)]
 
         def within(first: int) -> Value:
-            return ((following >= first) & (following < first + BLOCK_WORDS)) | beyond(first)
+            return (~below(following, first) & below(following, first + BLOCK_WORDS)) | beyond(first)
 
         def beyond(first: int) -> Value:
-            return (following >= first + BLOCK_WORDS + FAR) & (following < first + WORDS + FAR)
+            return ~below(following, first + BLOCK_WORDS + FAR) & below(following, first + WORDS + FAR)
 
         in_block = (following - SET_SLOT)[: (BLOCK_WORDS - 1).bit_length()]
         m.d.comb += [
             steps.next_slot.in_set.eq(within(SET_SLOT)),
             steps.next_slot.in_answer.eq(within(ANSWER_SLOT)),
-            steps.next_slot.word.eq(Mux(following >= MORE_SET_SLOT, BLOCK_WORDS + following[0], in_block)),
+            steps.next_slot.word.eq(Mux(below(following, MORE_SET_SLOT), in_block, BLOCK_WORDS + following[0])),
         ]
         return following
 

@@ -109,8 +109,8 @@ CONGESTION_MUTANTS: Final = (
     Mutant(
         "what is around congestion control's attribute stays in an answer",
         "management/windows.py",
-        "(place < first) | (place > last)",
-        "(place > last)",
+        "(word < window.first) | (word > window.last)",
+        "(word > window.last)",
         mixed("congestion_manager", "S"),
         Kind.ROW,
         "S[1]",

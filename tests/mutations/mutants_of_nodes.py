@@ -103,8 +103,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "any TrapRepress ends a trap",
         "management/traps.py",
-        "self.represses & head.names[trap] & (count == head.transaction)",
-        "self.represses & head.names[trap]",
+        "self.represses & (count == head.transaction)",
+        "self.represses",
         # The switch is free for the next SMP, where it should be sending its trap again.
         mixed("m_key_rules", "S"),
         Kind.DELIVER,
@@ -185,8 +185,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "PortCountersExtended ends where an SMP's data would",
         "management/packet.py",
-        "PmaAttribute.PORT_COUNTERS_EXTENDED.name], WORDS, BLOCK_WORDS)",
-        "PmaAttribute.PORT_COUNTERS_EXTENDED.name], BLOCK_WORDS, BLOCK_WORDS)",
+        "for words in (WORDS, BLOCK_WORDS)",
+        "for words in (BLOCK_WORDS, BLOCK_WORDS)",
         mixed("to_groups", "S"),
         Kind.ROW,
         "S[1]",
