@@ -75,9 +75,10 @@ def _before_zeros(state: int, bits: int) -> int:
 
 def _behind_good() -> int:
     """The VCRC register after a right VCRC and EGP."""
-    masks = crc_step_masks(VCRC_POLY_REFLECTED, VCRC_WIDTH, _BYTE_BITS)
-    odd = [(VCRC_RESIDUE & of_state).bit_count() + (Control.EGP & of_data).bit_count() & 1 for of_state, of_data in masks]
-    return sum(bit << place for place, bit in enumerate(odd))
+    behind = 0
+    for place, (of_state, of_data) in enumerate(crc_step_masks(VCRC_POLY_REFLECTED, VCRC_WIDTH, _BYTE_BITS)):
+        behind |= ((VCRC_RESIDUE & of_state).bit_count() + (Control.EGP & of_data).bit_count() & 1) << place
+    return behind
 
 
 def vcrc_begun(state: Value, begins: Value, lanes: list[Value]) -> tuple[Value, list[Value]]:

@@ -100,7 +100,10 @@ class Switch(wiring.Component):
         parameters = self.parameters
         if self._alone:
             add_lasting_reset(m, self.clk, self.rst, self.resetting, restoration_cycles(parameters))
-        ports = [LinkPort("switch", parameters.vls, parameters.mtu) for _ in range(parameters.ports)]
+        ports = [
+            LinkPort("switch", parameters.vls, parameters.mtu, parameters.buffer_blocks)
+            for _ in range(parameters.ports)
+        ]
         inputs = [Input(parameters) for _ in ports]
 
         # From the wires to the inputs, and back to the wires.

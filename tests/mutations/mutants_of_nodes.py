@@ -295,8 +295,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "PortXmitData counts a word too many",
         "link/port.py",
-        "Counter.XMIT_DATA: transmitter.index,",
-        "Counter.XMIT_DATA: transmitter.index + 1,",
+        "Counter.XMIT_DATA: transmitter.words,",
+        "Counter.XMIT_DATA: transmitter.words + transmitter.packet_sent,",
         mixed("credits_run_out", "S"),
         Kind.BUS_READ,
         "S",
