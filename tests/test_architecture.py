@@ -57,7 +57,7 @@ INSIDE = {
         ("crossing",),
         ("link",),
         ("registers",),
-        ("widths", "rotation", "trace", "restoration"),
+        ("widths", "rotation", "comparison", "trace", "restoration"),
     ),
     "model": (
         ("fabric",),
