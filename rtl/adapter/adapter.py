@@ -78,7 +78,7 @@ class Adapter(wiring.Component):
         m = Module()
         parameters = self.parameters
         vls = parameters.vls
-        m.submodules.port = port = LinkPort("adapter", vls, parameters.mtu)
+        m.submodules.port = port = LinkPort("adapter", vls, parameters.mtu, parameters.receive_blocks)
         m.submodules.received = received = self._store(parameters.receive_blocks)
         m.submodules.host_send = host_send = HostSend(vls)
         m.submodules.own_lid = own_lid = OwnLid()

@@ -102,9 +102,9 @@ class XmitWait(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Build the tick and what is seen of it."""
         m = Module()
-        m.submodules.timer = timer = Timer(len(self.tick.length) + 1)
+        m.submodules.timer = timer = Timer(len(self.tick.length), first=0)
         m.d.comb += [
-            timer.length.eq(self.tick.length + 1),
+            timer.length.eq(self.tick.length),
             timer.run.eq(1),
             timer.restart.eq(self.tick.written),
         ]

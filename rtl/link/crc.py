@@ -22,7 +22,7 @@ from wire.crc import (
     icrc_masked,
 )
 from wire.headers import BTH, GRH, LRH
-from wire.symbols import LANES
+from wire.symbols import LANES, Control
 
 __all__ = [
     "IcrcCheck",
@@ -73,6 +73,14 @@ def _before_zeros(state: int, bits: int) -> int:
     return state
 
 
+def _behind_good() -> int:
+    """The VCRC register after a right VCRC and EGP."""
+    behind = 0
+    for place, (of_state, of_data) in enumerate(crc_step_masks(VCRC_POLY_REFLECTED, VCRC_WIDTH, _BYTE_BITS)):
+        behind |= ((VCRC_RESIDUE & of_state).bit_count() + (Control.EGP & of_data).bit_count() & 1) << place
+    return behind
+
+
 def vcrc_begun(state: Value, begins: Value, lanes: list[Value]) -> tuple[Value, list[Value]]:
     """Register and lanes of a row, or of one with which a packet begins: as if its lane 0 were there and led to it."""
     before = Const(_before_zeros(VCRC_INIT, _BYTE_BITS), VCRC_WIDTH)
@@ -93,13 +101,13 @@ def fingerprint_step(m: Module, state: Value, taken: list[Value]) -> Signal:
 
 
 class VcrcCheck(wiring.Component):
-    """Says of every row whether, taken as an end row, it closes its packet with a right VCRC or LPCRC.
+    """Says of every row that ends with EGP whether it closes its packet with a right VCRC or LPCRC.
 
     A packet begins with any row that has a control symbol on lane 0, of which lanes 1..3 count.
 
     Members:
         row: the wires, in cycle c.
-        good: the row at c is an end row whose lanes 0..2 end with the right CRC; in cycle c+1.
+        good: the row at c is an end row with EGP, and the right CRC on the lanes before it; in cycle c+1.
     """
 
     row: In(RowSignature)
@@ -110,12 +118,9 @@ class VcrcCheck(wiring.Component):
         m = Module()
         state = Signal(VCRC_WIDTH)
         before, lanes = vcrc_begun(state, self.row.k[LANES - 1], lanes_of(self.row.data))
-        closing = vcrc_step(m, before, lanes[:3])
+        after = vcrc_step(m, before, lanes)
         with m.If(self.row.valid):
-            m.d.sync += [
-                state.eq(vcrc_step(m, before, lanes)),
-                self.good.eq(closing == VCRC_RESIDUE),
-            ]
+            m.d.sync += [state.eq(after), self.good.eq(after == _behind_good())]
         return m
 
 

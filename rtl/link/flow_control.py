@@ -3,6 +3,7 @@
 from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
 from rtl.link.link_packet import FlowControlFields
 from rtl.link.timer import Timer
@@ -36,6 +37,7 @@ class FlowControl(wiring.Component):
 
     Args:
         vls: data VLs.
+        blocks: of each VL's receive buffer.
 
     Members:
         state, operational: the port's state, and the mask of its operational data VLs.
@@ -52,8 +54,9 @@ class FlowControl(wiring.Component):
         packet: what the packet chosen holds; cycle g.
     """
 
-    def __init__(self, vls: int) -> None:
+    def __init__(self, vls: int, blocks: int) -> None:
         self._vls = vls
+        self._blocks = blocks
         super().__init__(
             {
                 "state": In(PortState),
@@ -105,7 +108,9 @@ class FlowControl(wiring.Component):
             last = Signal(CREDIT_BITS, name=f"last_{vl}")
             due = Signal(name=f"due_{vl}")
             announce = Signal(CREDIT_BITS, name=f"announce_{vl}")
-            room = Mux(self.free[vl] > CREDIT_WINDOW, CREDIT_WINDOW, self.free[vl])
+            room = self.free[vl][: bits_for(self._blocks)]
+            if self._blocks > CREDIT_WINDOW:
+                room = Mux(room > CREDIT_WINDOW, CREDIT_WINDOW, room)
             m.d.comb += announce.eq(abr + room)
             announced.append(announce)
 

@@ -33,7 +33,8 @@ class Marking(wiring.Component):
     """Sets FECN in the rows that pass the transmit stage.
 
     Members:
-        row, index, first, last: a row, if `valid`, that passes. `marks`: with row 0, this packet is to be marked.
+        row, index, first, last: a row, if `valid`, that passes; of row 0 the index means anything. `marks`: with row 0,
+            this packet is to be marked.
         sent: the row as it is sent.
         marked: in the cycle after.
         done: FECN has been set in a row before this one, of the same packet.

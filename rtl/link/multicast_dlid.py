@@ -4,6 +4,7 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN
 from wire.symbols import LANES
 
@@ -14,7 +15,7 @@ _BYTE_BITS = 8
 
 def is_multicast(dlid: Value) -> Value:
     """A DLID is a multicast LID."""
-    return (dlid >= LID_MULTICAST_MIN) & (dlid <= LID_MULTICAST_MAX)
+    return ~below(dlid, LID_MULTICAST_MIN) & below(dlid, LID_MULTICAST_MAX + 1)
 
 
 class MulticastDlid(wiring.Component):
@@ -36,7 +37,10 @@ class MulticastDlid(wiring.Component):
         high, low = self.row[:_BYTE_BITS], self.row[-_BYTE_BITS:]
         all_ones = Signal()
         with m.If(self.first):
-            m.d.sync += [self.multicast.eq(high >= LID_MULTICAST_MIN >> _BYTE_BITS), all_ones.eq(high.all())]
+            m.d.sync += [
+                self.multicast.eq(~below(high, LID_MULTICAST_MIN >> _BYTE_BITS)),
+                all_ones.eq(high.all()),
+            ]
         with m.If(self.second & all_ones & low.all()):
             m.d.sync += self.multicast.eq(0)
         return m

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.link.multicast_dlid import is_multicast
 from rtl.link.receive import ReceivedRow
 from rtl.link.row import HEAD_BITS, lrh_field
@@ -76,6 +77,7 @@ PacketVerdict = data.StructLayout(
         "vl": VL_BITS,
         "delimiter": 2,
         "k": INDEX_BITS,
+        "words": INDEX_BITS,
         "n": LENGTH_BITS,
         "dlid": 16,
         "sl": SL_BITS,
@@ -84,8 +86,8 @@ PacketVerdict = data.StructLayout(
 )
 """What became of a packet, in cycle c_e+2.
 
-`delimiter` is 0 for a cut packet, 1 for EGP, 2 for EBP; `k` the index of the end row. `n`,
-`dlid`, `sl` are 0 if the header was not processed, `need` if the packet was not accepted.
+`delimiter` is 0 for a cut packet, 1 for EGP, 2 for EBP; `k` the index of the end row; `words` is k, and 0 in all other
+cycles. `n`, `dlid`, `sl` are 0 if the header was not processed, `need` if the packet was not accepted.
 """
 
 
@@ -263,6 +265,7 @@ class PacketCheck(wiring.Component):
             verdict.valid.eq(ended),
             verdict.verdict.eq(final),
             verdict.delimiter.eq(delimiter),
+            verdict.words.eq(Mux(ended, received.index, 0)),
         ]
         with m.If(received.cut):
             m.d.sync += write.data[24:].eq(0)
@@ -302,7 +305,7 @@ class PacketCheck(wiring.Component):
         header = self.admission.header
         receives_data = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
         is_iba = header.lnh >= LNH.IBA_LOCAL
-        too_short = header.n < Mux(is_iba, MIN_PKT_LEN_IBA, MIN_PKT_LEN_RAW)
+        too_short = below(header.n, MIN_PKT_LEN_RAW) | (is_iba & below(header.n, MIN_PKT_LEN_IBA))
         to_many = is_multicast(header.dlid)
         if self._kind == "switch":
             bad_dlid = header.dlid == LID_RESERVED
@@ -311,7 +314,7 @@ class PacketCheck(wiring.Component):
             bad_dlid = ~(to_many | ((header.dlid == LID_PERMISSIVE) & is_vl15) | is_own)
         is_operational = self.operational.bit_select(header.vl, 1)
         other_version = lrh_field(Cat(self.received.data, self.head), "lver") != LVER
-        no_length = too_short | (header.n > self._max_words)
+        no_length = too_short | ~below(header.n, self._max_words + 1)
         m.d.comb += on_credit.eq(~other_version & ~no_length & ~is_vl15 & is_operational)
 
         objection = Signal(Verdict)

@@ -101,6 +101,7 @@ class LinkPort(wiring.Component):
         kind: what the port belongs to.
         vls: data VLs.
         mtu: the MTU that the port is built for (MTUCap), in bytes.
+        blocks: of each data VL's receive buffer.
 
     Members:
         rx, tx: the wires.
@@ -125,10 +126,11 @@ class LinkPort(wiring.Component):
         trace: slots in the order of `PORT_KINDS`.
     """
 
-    def __init__(self, kind: Literal["switch", "adapter"], vls: int, mtu: int) -> None:
+    def __init__(self, kind: Literal["switch", "adapter"], vls: int, mtu: int, blocks: int) -> None:
         self._kind = kind
         self._vls = vls
         self._mtu = mtu
+        self._blocks = blocks
         super().__init__(
             {
                 "rx": In(RowSignature),
@@ -170,7 +172,7 @@ class LinkPort(wiring.Component):
         m.submodules.vcrc = vcrc = VcrcCheck()
         m.submodules.packet_check = packet_check = PacketCheck(self._kind, self._vls, self._mtu)
         m.submodules.link_packet_check = link_packet_check = LinkPacketCheck(self._vls)
-        m.submodules.flow_control = flow_control = FlowControl(self._vls)
+        m.submodules.flow_control = flow_control = FlowControl(self._vls, self._blocks)
         m.submodules.watchdog = watchdog = Watchdog(self._vls)
         m.submodules.transmitter = transmitter = Transmitter(self._vls, marking=self._kind == "switch")
 
@@ -301,7 +303,7 @@ class LinkPort(wiring.Component):
             PacketCounter.UNICAST_RCV_PKTS: verdict.valid & ~is_multicast(verdict.dlid),
             PacketCounter.MULTICAST_RCV_PKTS: verdict.valid & is_multicast(verdict.dlid),
         }
-        amounts |= {Counter.XMIT_DATA: transmitter.index, Counter.RCV_DATA: verdict.k}
+        amounts |= {Counter.XMIT_DATA: transmitter.words, Counter.RCV_DATA: verdict.words}
         m.d.comb += [counters.counts[counter.name].eq(value) for counter, value in counts.items()]
         m.d.comb += [counters.amounts[counter.name].eq(value) for counter, value in amounts.items()]
         waited = parts.xmit_wait.waited[1:]

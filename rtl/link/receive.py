@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.link.row import HEAD_BITS, ROUTE_BITS, RowSignature, lrh_field
 from rtl.widths import INDEX_BITS
 from wire.symbols import Control
@@ -66,7 +67,9 @@ class Receiver(wiring.Component):
         m.d.comb += self.route.eq(Cat(row.data, self.head))
         row_1_length = lrh_field(self.route, "pkt_len")
         length = Signal.like(row_1_length)
-        full = Signal()  # the row on the wires is at index `length` or beyond
+        full = Signal()  # the row on the wires is at index `length`, or in a packet shorter than that
+        following = Signal.like(self.index)
+        m.d.comb += following.eq(self.index + 1)
         in_row_1 = Signal()
 
         m.d.sync += [
@@ -91,15 +94,15 @@ class Receiver(wiring.Component):
                     m.d.sync += found.cut.eq(1)
                     m.next = "IDLE"
                 with m.Elif(row.valid):
-                    m.d.sync += [self.index.eq(self.index + 1), in_row_1.eq(0)]
+                    m.d.sync += [self.index.eq(following), in_row_1.eq(0)]
                     with m.If(in_row_1):
-                        m.d.sync += [length.eq(row_1_length), full.eq(row_1_length <= 2)]
+                        m.d.sync += [length.eq(row_1_length), full.eq(below(row_1_length, 3))]
                     with m.Else():
-                        m.d.sync += full.eq(self.index + 1 >= length)
+                        m.d.sync += full.eq(following == length)
                     with m.If(end):
                         m.d.sync += [found.end.eq(1), found.marked_bad.eq(marked_bad)]
                         m.next = "IDLE"
-                    with m.Elif(clean & in_row_1 & (row_1_length >= 2)):
+                    with m.Elif(clean & in_row_1 & ~below(row_1_length, 2)):
                         m.d.sync += [found.body.eq(1), found.header.eq(1)]
                     with m.Elif(clean & ~in_row_1 & ~full):
                         m.d.sync += found.body.eq(1)

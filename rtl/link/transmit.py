@@ -101,8 +101,8 @@ class Transmitter(wiring.Component):
         wide, phase: the port is 4X; the cycle modulo 4.
         sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
-            refused in part or whole, for this `reason`; cycle x_e + 2. `index` is that of the row in the stage.
-            `multicast`: the packet's DLID is one.
+            refused in part or whole, for this `reason`; cycle x_e + 2. `words`: the index of the end row of one that
+            was sent, else 0. `multicast`: the packet's DLID is one.
         marks: with row 0: FECN is set in this packet.
         tx: the wires.
         on_wires: what `tx` carries.
@@ -126,7 +126,7 @@ class Transmitter(wiring.Component):
                 "packet_discarded": Out(1),
                 "multicast": Out(1),
                 "reason": Out(REASON_BITS),
-                "index": Out(INDEX_BITS),
+                "words": Out(INDEX_BITS),
                 "tx": Out(RowSignature),
                 "on_wires": Out(SentRow),
                 **({"marks": In(1), "marked": Out(Marked)} if marking else {}),
@@ -155,15 +155,15 @@ class Transmitter(wiring.Component):
             refused.eq(Mux(send.first, send.last, refused_before) | ~Mux(is_vl15, management_passes, data_passes)),
         ]
 
-        # The place in the packet.
-        following = Signal.like(self.index)
-        m.d.comb += self.index.eq(Mux(send.first, 0, following))
+        # The place in the packet, of a row behind row 0.
+        index = Signal(INDEX_BITS)
         with m.If(send.valid):
-            m.d.sync += [refused_before.eq(refused), following.eq(self.index + 1)]
+            m.d.sync += [refused_before.eq(refused), index.eq(Mux(send.first, 1, index + 1))]
 
         m.d.comb += [
             self.packet_sent.eq(send.valid & send.last & ~refused),
             self.packet_discarded.eq(send.valid & send.last & refused),
+            self.words.eq(Mux(self.packet_sent, index, 0)),
             self.reason.eq(Mux(send.first, send.data[16:][:REASON_BITS], Discard.INACTIVE)),
         ]
         with m.If(send.valid & send.first & ~refused):
@@ -173,7 +173,7 @@ class Transmitter(wiring.Component):
         m.d.comb += [
             dlid.row.eq(send.data),
             dlid.first.eq(send.valid & send.first),
-            dlid.second.eq(send.valid & (self.index == 1)),
+            dlid.second.eq(send.valid & ~send.first & (index == 1)),
             self.multicast.eq(dlid.multicast),
         ]
 
@@ -189,39 +189,31 @@ class Transmitter(wiring.Component):
             m.d.sync += link_refused.eq(~management_passes)
         link_passes = management_passes & (flow_control.first | ~link_refused)
 
-        row = self._mark(m, refused) if self._marking else send.data
-        head, end = self._renewed(m, is_vl15, row, flow_control)
+        row = self._mark(m, index, refused) if self._marking else send.data
+        sent, controls = self._renewed(m, is_vl15, row, flow_control)
 
         # To the wires.
         m.submodules.idle = idle = IdleData()
         tx = Signal(8 * LANES, init=idle_row(0).data)
         tx_k = Signal(LANES)
         m.d.sync += [tx.eq(idle.following.replicate(LANES)), tx_k.eq(0)]
-        is_link = flow_control.first | flow_control.last
-        first, last = Mux(is_link, flow_control.first, send.first), Mux(is_link, flow_control.last, send.last)
-        with m.If((send.valid & ~refused) | (is_link & link_passes)):
-            m.d.sync += tx_k.eq(Cat(last, Const(0, LANES - 2), first))
-            with m.If(first):
-                m.d.sync += tx.eq(head)
-            with m.Elif(last):
-                m.d.sync += tx.eq(end)
-            with m.Else():
-                m.d.sync += tx.eq(row)
+        with m.If((send.valid & ~refused) | ((flow_control.first | flow_control.last) & link_passes)):
+            m.d.sync += [tx.eq(sent), tx_k.eq(controls)]
         m.d.comb += [
             self.tx.data.eq(tx),
             self.tx.k.eq(tx_k),
             self.tx.valid.eq(self.wide | (self.phase == 0)),
         ]
 
-        self._report(m, refused, flow_control, link_passes)
+        self._report(m, index, refused, flow_control, link_passes)
         return m
 
-    def _mark(self, m: Module, refused: Value) -> Value:
+    def _mark(self, m: Module, index: Value, refused: Value) -> Value:
         """The row, FECN set if it is to be."""
         m.submodules.marking = marking = Marking()
         m.d.comb += [
             marking.row.eq(self.send.data),
-            marking.index.eq(self.index),
+            marking.index.eq(index),
             marking.first.eq(self.send.first),
             marking.last.eq(self.send.last),
             marking.valid.eq(self.send.valid & ~refused),
@@ -232,35 +224,39 @@ class Transmitter(wiring.Component):
         return marking.sent
 
     def _renewed(self, m: Module, is_vl15: Value, row: Value, flow_control: FlowControlSender) -> tuple[Value, Value]:
-        """Row 0 and the end row of a packet of either kind: one with its new VL, the other with its new CRC.
+        """A row of a packet of either kind, with its new VL, or its new CRC; which of its symbols are control symbols.
 
         ROW is what the other rows of a data packet are.
         """
         send, word = self.send, flow_control.fields.as_value()
+        is_link = flow_control.first | flow_control.last
+        first, last = Mux(is_link, flow_control.first, send.first), Mux(is_link, flow_control.last, send.last)
         vl = Mux(is_vl15, VL15, send.slot)
-        head = Cat(
-            Mux(flow_control.first, word[8:], Cat(send.data[:20], vl[:4])),
-            Mux(flow_control.first, Control.SLP, Control.SDP)[:8],
-        )
-        tail = Mux(flow_control.last, word[:8], send.data[24:])
+        body = Signal(8 * LANES)
+        with m.If(is_link):
+            m.d.comb += body.eq(Cat(word[8:], word[:8]))
+        with m.Else():
+            m.d.comb += body.eq(Cat(row[:20], Mux(send.first, vl[:4], row[20:24]), row[24:]))
         bad = send.bad & ~flow_control.last
         crc = Signal(VCRC_WIDTH)
-        begins = send.first | flow_control.first
-        before, lanes = vcrc_begun(crc, begins, lanes_of(Mux(begins, head, row)))
-        closing = vcrc_step(m, crc, [tail])
+        before, lanes = vcrc_begun(crc, first, lanes_of(body))
+        closing = vcrc_step(m, crc, [body[24:]])
         vcrc = Mux(bad, closing, ~closing)
         delimiter = Mux(bad, Control.EBP, Control.EGP)
-        end = Cat(delimiter[:8], vcrc[8:16], vcrc[0:8], tail)
         with m.If(send.valid | flow_control.first):
             m.d.sync += crc.eq(vcrc_step(m, before, lanes))
-        return head, end
+        begin = Mux(is_link, Control.SLP, Control.SDP)
+        inner = Mux(last, Cat(delimiter[:8], vcrc[8:16], vcrc[0:8]), body[:24])
+        return Cat(inner, Mux(first, begin[:8], body[24:])), Cat(last, Const(0, LANES - 2), first)
 
-    def _report(self, m: Module, refused: Value, flow_control: FlowControlSender, link_passes: Value) -> None:
+    def _report(
+        self, m: Module, index: Value, refused: Value, flow_control: FlowControlSender, link_passes: Value
+    ) -> None:
         """What passes the stage, for the cycle in which it is on the wires."""
         send, on_wires = self.send, self.on_wires
         m.d.sync += [
             on_wires.valid.eq(send.valid),
-            on_wires.index.eq(self.index),
+            on_wires.index.eq(Mux(send.first, 0, index)),
             on_wires.first.eq(send.first),
             on_wires.last.eq(send.last),
             on_wires.bad.eq(send.bad),

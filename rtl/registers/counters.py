@@ -94,7 +94,8 @@ class PortCounters(wiring.Component):
         vls: data VLs.
 
     Members:
-        counts, amounts: what is counted in this cycle, visible in the next; no more than `most_counted`.
+        counts, amounts: what is counted in this cycle, visible in the next; no more than `most_counted`. Of a counter
+            that does not move the amount is 0.
         expired: mask of the VLs without a flow control packet for too long, in this cycle, likewise.
         reg: an access to the port. A write sets the counter, whatever is counted in the cycle. A value that the
             counter cannot hold is ignored.
@@ -274,13 +275,14 @@ class PortCounters(wiring.Component):
             is_code = name not in amounts and bits == _CODE_BITS
             if name in amounts:
                 m.d.comb += after.eq(waits + self.amounts[name])
+                counts = Const(1)
             else:
                 m.d.comb += after.eq(_code_after(waits) if is_code else waits + 1)
             with m.If(is_taken[place.word]):
                 m.d.sync += waits.eq(0)
             with m.Elif(counts):
                 m.d.sync += waits.eq(after)
-            waits, one = (Mux(counts, after, waits), Const(0, 1)) if name in amounts else (waits, counts)
+            waits, one = (after, Const(0, 1)) if name in amounts else (waits, counts)
             waiting[place.lane][place.word] = waits, one, is_code
 
         # Of every four words one is chosen in this cycle, of these in the next.

@@ -63,7 +63,9 @@ class Input(wiring.Component):
         ports, vls = parameters.ports, parameters.vls
         admission, header, write = self.admission, self.admission.header, self.admission.write
         queueing: Literal["voq", "fifo"] = parameters.queueing
-        m.submodules.route = route = Route(ports, vls, parameters.lft_size, parameters.mft_size)
+        m.submodules.route = route = Route(
+            ports, vls, parameters.lft_size, parameters.mft_size, parameters.mtu, input_pools(parameters)
+        )
         m.submodules.store = store = PacketStore(
             input_pools(parameters), ports + 1, ports, queueing, parameters.readers, aging=True, multicast=True
         )
@@ -78,7 +80,7 @@ class Input(wiring.Component):
         m.submodules.partition = partition = Partition(ports)
         checked = route.arrival | route.departure
         m.d.comb += [
-            partition.port.eq(self.routing.port),
+            partition.input.eq(self.routing.input),
             partition.change.eq(self.p_key_change),
             partition.header.eq(header),
             partition.arrival.eq(route.arrival),
@@ -94,7 +96,7 @@ class Input(wiring.Component):
             wrong.valid.eq(constrained.valid & partition.has_p_key),
             *(wrong[name].eq(constrained[name]) for name in ("slid", "dlid", "sl")),
             wrong.p_key.eq(partition.p_key),
-            wrong.port.eq(Mux(admission.xmit_constraint, packet.output + 1, self.routing.port)),
+            wrong.port.eq(Mux(admission.xmit_constraint, packet.output, self.routing.input) + 1),
         ]
 
         # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time

@@ -5,6 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.restoration import restored_write_port
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN
 from wire.forwarding_tables import MULTICAST_FORWARDING_TABLE
@@ -56,7 +57,7 @@ def output_named(port: Value, ports: int) -> Value:
 
 
 def multicast_settings_layout(ports: int) -> data.StructLayout:
-    """MULTICAST_FDB_TOP; the masks of the outputs that the two default ports are."""
+    """The highest LID that the MFT is asked for; the masks of the outputs that the two default ports are."""
     return data.StructLayout({"top": 16, "primary": ports + 1, "not_primary": ports + 1})
 
 
@@ -136,8 +137,8 @@ class MulticastRoute(wiring.Component):
         m.submodules.table = table = MulticastTable(self._ports, self._mft_size)
         m.d.comb += [table.write.eq(self.write), table.entry.eq(self.lookup_dlid)]
         found, missed, ports = (Signal(self._ports + 1) for _ in range(3))
-        in_table = self.dlid[:_MLID_BITS] < self._mft_size
-        known = in_table & ((settings.top == 0) | (self.dlid <= settings.top))
+        in_table = below(self.dlid[:_MLID_BITS], self._mft_size)
+        known = in_table & (self.dlid <= settings.top)
         by_primary = (self.own & settings.primary).any()
         m.d.comb += [
             missed.eq(Mux(by_primary, settings.not_primary, settings.primary)),

@@ -6,10 +6,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.below import below
 from rtl.link.packet_check import PacketHeader
 from rtl.link.receive import ReceivedRow
 from rtl.switch.p_key_tables import P_KEY_BITS, PKeyTables, p_key_change_layout
-from rtl.widths import LENGTH_BITS, PORT_BITS
+from rtl.widths import LENGTH_BITS
 from wire.codes import LNH
 from wire.headers import BTH, GRH, LRH
 from wire.symbols import LANES
@@ -31,7 +32,7 @@ class Partition(wiring.Component):
     h is the cycle of a packet's row 1, c_K that of row K, in which its P_Key ends.
 
     Members:
-        port: the input's.
+        input: its number, and that of the port's table.
         change: of any port's table.
         header: in cycle h+1, and with it what of the packet is checked: on `arrival`, on `departure`.
         standing: in that cycle, the index of the row by which the judgement stands that was made of a P_Key: K + 3.
@@ -45,7 +46,7 @@ class Partition(wiring.Component):
         self.ports = ports
         super().__init__(
             {
-                "port": In(PORT_BITS),
+                "input": In(range(ports)),
                 "change": In(p_key_change_layout(ports)),
                 "header": In(PacketHeader),
                 "arrival": In(1),
@@ -66,7 +67,9 @@ class Partition(wiring.Component):
 
         # Cycle h+1: what is checked. Raw packets have no P_Key, nor those that end less than three rows behind it.
         is_iba, has_grh = header.lnh >= LNH.IBA_LOCAL, header.lnh == LNH.IBA_GLOBAL
-        m.d.comb += self.standing.eq(Mux(has_grh, _P_KEY_ROW_BEHIND_GRH + _STANDING, _P_KEY_ROW + _STANDING))
+        behind_grh, behind_lrh = _P_KEY_ROW_BEHIND_GRH + _STANDING, _P_KEY_ROW + _STANDING
+        m.d.comb += self.standing.eq(Mux(has_grh, behind_grh, behind_lrh))
+        is_long_enough = ~Mux(has_grh, below(header.n, behind_grh), below(header.n, behind_lrh))
         arrival, departure = Signal(), Signal()
         searched = Signal()
         row_before = Signal.like(received.index)
@@ -74,7 +77,7 @@ class Partition(wiring.Component):
             m.d.sync += [
                 arrival.eq(self.arrival),
                 departure.eq(self.departure),
-                searched.eq(is_iba & (header.n >= self.standing)),
+                searched.eq(is_iba & is_long_enough),
                 row_before.eq(Mux(has_grh, _P_KEY_ROW_BEHIND_GRH - 1, _P_KEY_ROW - 1)),
             ]
 
@@ -103,7 +106,7 @@ class Partition(wiring.Component):
         m.d.sync += departing.eq(Mux(self.output == self.ports, 0, self.output))
         m.d.comb += [
             tables.change.eq(self.change),
-            tables.table_number.eq(Mux(follows, self.port - 1, departing)),
+            tables.table_number.eq(Mux(follows, self.input, departing)),
             tables.key.eq(Mux(follows, Cat(key[:-1], Const(1)), kept)),
         ]
 

@@ -1,16 +1,20 @@
 """Where a received packet goes, or why it does not (docs/pipeline.md, section 3.3, rows f to j)."""
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import bits_for
 
+from rtl.below import below
 from rtl.crossing.queueing import copies_layout
 from rtl.link.multicast_dlid import is_multicast
 from rtl.link.packet_check import PacketHeader
 from rtl.switch.multicast import MulticastRoute, multicast_settings_layout, multicast_write_layout
 from rtl.switch.tables import ForwardingTable, SlToVl, SlToVlAccess, destination_layout, forwarding_write_layout
-from rtl.widths import FREE_BITS, PORT_BITS, VL_BITS
-from wire.codes import LID_PERMISSIVE, LNH, MTU, VL15, max_pkt_len
+from rtl.widths import FREE_BITS, VL_BITS
+from wire.codes import LID_PERMISSIVE, LNH, VL15, max_pkt_len, mtu_code
 from wire.trace import Verdict
 
 __all__ = ["Route", "RoutingSignature", "port_facts_layout"]
@@ -36,7 +40,7 @@ class RoutingSignature(wiring.Signature):
     """What an input port's routing is told by the port and the switch, seen from them.
 
     Members:
-        port: its number.
+        input: the number of its input, and of its output.
         lookup_dlid: the DLID of a packet whose row 1 is on the wires, in this cycle (h).
         own_wide: the port is 4X; `inbound`, `raw_inbound`: P_Keys and raw packets are checked on arrival.
         outputs: facts of all ports from 1 on.
@@ -49,7 +53,7 @@ class RoutingSignature(wiring.Signature):
     def __init__(self, ports: int, vls: int) -> None:
         super().__init__(
             {
-                "port": Out(PORT_BITS),
+                "input": Out(range(ports)),
                 "lookup_dlid": Out(16),
                 "own_wide": Out(1),
                 "inbound": Out(1),
@@ -70,6 +74,12 @@ class Route(wiring.Component):
 
     h is the cycle of the packet's row 1.
 
+    Args:
+        ports, vls: of the switch.
+        lft_size, mft_size: entries of its tables.
+        mtu: its MTU in bytes.
+        pools: blocks of each slot of the input's buffer.
+
     Members:
         routing: the port, its facts and its tables.
         header: the header, in cycle h+1. All that follows belongs to that cycle.
@@ -83,8 +93,10 @@ class Route(wiring.Component):
         free: free blocks of this input's slots.
     """
 
-    def __init__(self, ports: int, vls: int, lft_size: int, mft_size: int) -> None:
+    def __init__(self, ports: int, vls: int, lft_size: int, mft_size: int, mtu: int, pools: Sequence[int]) -> None:
         self.ports = ports
+        self.mtu = mtu
+        self.pools = pools
         self.vls = vls
         self.lft_size = lft_size
         self.mft_size = mft_size
@@ -120,21 +132,22 @@ class Route(wiring.Component):
         ]
 
         # Meanwhile, what the packet would be at each output. The permissive LID is in no table: it means the agent,
-        # and all outputs say what the agent's does.
+        # and all outputs say what the agent's does. A VL does not matter to it, nor to others on VL15.
         m.submodules.sl_to_vl = sl_to_vl = SlToVl(self.ports, self.vls)
         m.d.comb += [
             sl_to_vl.access.eq(routing.sl_to_vl),
             routing.sl_to_vl_rdata.eq(sl_to_vl.rdata),
             sl_to_vl.sl.eq(header.sl),
         ]
-        exceeds = Signal(1 + len(MTU))  # bit m: it does not fit MTU code m (there is no code 0)
-        m.d.comb += exceeds.eq(Cat(0, *(header.n > max_pkt_len(code) for code in MTU)))
+        # Bit m: it does not fit MTU code m. There is no code 0; what does not fit the switch's own is not accepted.
+        too_long = Signal(mtu_code(self.mtu))
+        m.d.comb += too_long.eq(Cat(0, *(~below(header.n, max_pkt_len(code) + 1) for code in range(1, len(too_long)))))
         no_room = Signal()
         no_dlid = Signal()
         is_vl15 = Signal()
         permissive = Signal()
         is_raw = Signal()
-        free = Array(self.free[slot] for slot in range(self.vls + 1))[header.slot]
+        free = Array(self.free[slot][: bits_for(blocks)] for slot, blocks in enumerate(self.pools))[header.slot]
         m.d.comb += [
             no_room.eq(header.need > free),
             is_vl15.eq(header.vl == VL15),
@@ -152,18 +165,15 @@ class Route(wiring.Component):
         for output in range(self.ports):
             candidate = Signal(_Candidate, name=f"candidate_{output}")
             facts, vl = routing.outputs[output], sl_to_vl.vls[output]
-            with m.If(permissive):
-                m.d.comb += candidate.eq(at_agent)
-            with m.Else():
-                m.d.comb += [
-                    candidate.loop.eq(routing.port == output + 1),
-                    candidate.vl.eq(vl),
-                    candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl, 1)),
-                    candidate.oversize.eq(exceeds.bit_select(facts.mtu, 1)),
-                    candidate.slower.eq(~routing.own_wide & facts.wide),
-                    candidate.departure.eq(~is_vl15 & Mux(is_raw, facts.raw_outbound, facts.outbound)),
-                    candidate.refused.eq(candidate.loop | (candidate.vl_map & ~is_vl15) | no_room | no_dlid),
-                ]
+            m.d.comb += [
+                candidate.loop.eq(~permissive & (routing.input == output)),
+                candidate.vl.eq(vl),
+                candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl, 1)),
+                candidate.oversize.eq(~permissive & too_long.bit_select(facts.mtu, 1)),
+                candidate.slower.eq(~routing.own_wide & (permissive | facts.wide)),
+                candidate.departure.eq(~is_vl15 & Mux(is_raw, facts.raw_outbound, facts.outbound)),
+                candidate.refused.eq(candidate.loop | (candidate.vl_map & ~is_vl15) | no_room | no_dlid),
+            ]
             candidates.append(candidate)
 
         # A multicast packet may be several of these. It is none of what the table of the others says.

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -32,6 +32,7 @@ from rtl.switch.tables import (
 )
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import LIFE_BITS, VL_BITS
+from wire.codes import LID_MULTICAST_MAX
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
 from wire.registers import CONGESTION_PAGE, LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
@@ -99,7 +100,10 @@ class Switch(wiring.Component):
         parameters = self.parameters
         if self._alone:
             add_lasting_reset(m, self.clk, self.rst, self.resetting, restoration_cycles(parameters))
-        ports = [LinkPort("switch", parameters.vls, parameters.mtu) for _ in range(parameters.ports)]
+        ports = [
+            LinkPort("switch", parameters.vls, parameters.mtu, parameters.buffer_blocks)
+            for _ in range(parameters.ports)
+        ]
         inputs = [Input(parameters) for _ in ports]
 
         # From the wires to the inputs, and back to the wires.
@@ -113,7 +117,7 @@ class Switch(wiring.Component):
             m.d.comb += [
                 port.up.eq(self.up[i]),
                 self.polling[i].eq(port.polling),
-                side.routing.port.eq(i + 1),
+                side.routing.input.eq(i),
                 side.routing.lookup_dlid.eq(port.lookup_dlid),
                 side.routing.own_wide.eq(port.sending.wide),
                 side.routing.inbound.eq(port.partition.inbound),
@@ -182,11 +186,11 @@ class Switch(wiring.Component):
             NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY: (_LFT_ENTRY_BITS, LFT_NO_ROUTE),
         }
         m.submodules.registers = registers = NodeRegisters(count, others)
-        multicast = Signal(multicast_settings_layout(count))
+        multicast, top = Signal(multicast_settings_layout(count)), registers.multicast_fdb_top
         m.d.comb += [
             registers.access.eq(of_page(access, 0)),
             agent_port.lease_second.eq(registers.lease_second),
-            multicast.top.eq(registers.multicast_fdb_top),
+            multicast.top.eq(Mux(top == 0, LID_MULTICAST_MAX, top)),
             multicast.primary.eq(output_named(registers.default_multicast_primary, count)),
             multicast.not_primary.eq(output_named(registers.default_multicast_not_primary, count)),
         ]

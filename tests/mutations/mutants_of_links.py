@@ -47,8 +47,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a port announces more than the window",
         "link/flow_control.py",
-        "Mux(self.free[vl] > CREDIT_WINDOW, CREDIT_WINDOW, self.free[vl])",
-        "self.free[vl]",
+        "Mux(room > CREDIT_WINDOW, CREDIT_WINDOW, room)",
+        "room",
         mixed("deep_buffers", "H1"),
         Kind.TX_FCP,
         "H1[1]",
@@ -120,8 +120,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "the VCRC is that of the packet as received",
         "link/transmit.py",
-        "lanes_of(Mux(begins, head, row))",
-        "lanes_of(Mux(flow_control.first, head, row))",
+        "lanes_of(body)",
+        "lanes_of(Mux(flow_control.first, body, row))",
         mixed("relay", "S"),
         Kind.TX_DATA,
         "S[2]",
@@ -238,7 +238,7 @@ LINK_MUTANTS: Final = (
     Mutant(
         "MulticastFDBTop is ignored",
         "switch/multicast.py",
-        "((settings.top == 0) | (self.dlid <= settings.top))",
+        "(self.dlid <= settings.top)",
         "1",
         mixed("groups", "S"),
         Kind.ROW,

@@ -230,8 +230,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "a switch tells the port that a packet with a wrong P_Key came by",
         "switch/input.py",
-        "Mux(admission.xmit_constraint, packet.output + 1, self.routing.port)",
-        "self.routing.port",
+        "Mux(admission.xmit_constraint, packet.output, self.routing.input) + 1",
+        "self.routing.input + 1",
         mixed("wrong_p_keys", "S"),
         Kind.ROW,
         "S[1]",
@@ -295,8 +295,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "PortXmitData counts a word too many",
         "link/port.py",
-        "Counter.XMIT_DATA: transmitter.index,",
-        "Counter.XMIT_DATA: transmitter.index + 1,",
+        "Counter.XMIT_DATA: transmitter.words,",
+        "Counter.XMIT_DATA: transmitter.words + transmitter.packet_sent,",
         mixed("credits_run_out", "S"),
         Kind.BUS_READ,
         "S",

@@ -60,7 +60,7 @@ class _Simulation:
     """A port in the simulator, made once and reset for every use."""
 
     def __init__(self, kind: str, vls: int, mtu: int) -> None:
-        self.dut = LinkPort(kind, vls, mtu)
+        self.dut = LinkPort(kind, vls, mtu, blocks=4095)
         self._drive: Callable[[Any], Awaitable[None]] | None = None
         self._simulator = Simulator(self.dut, engine=QuickEngine)
         self._simulator.add_clock(1e-6)

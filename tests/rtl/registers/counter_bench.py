@@ -17,9 +17,6 @@ Counted = Mapping[int, int]
 """By how much counters move, by their registers; FLOW_CTL_UPDATE_ERRORS by a mask of VLs."""
 Cycle = tuple[Access | None, Counted]
 
-_NO_AMOUNT = 9
-"""On the wires of a counter that does not move."""
-
 
 ERRORS = PortRegister.FLOW_CTL_UPDATE_ERRORS
 
@@ -43,10 +40,7 @@ def run(dut: wiring.Component, cycles: Sequence[Cycle]) -> list[int]:
             ctx.set(counters.expired, counted.get(ERRORS, 0))
             ctx.set(counters.reg, _wires(access))
             ctx.set(counters.counts, {name: name in by_name for name, _ in counters.counts.shape()})
-            ctx.set(
-                counters.amounts,
-                {name: by_name.get(name, _NO_AMOUNT % (1 << field.width)) for name, field in counters.amounts.shape()},
-            )
+            ctx.set(counters.amounts, {name: by_name.get(name, 0) for name, _ in counters.amounts.shape()})
             found.append(ctx.get(counters.value))
             await ctx.tick()
 

@@ -8,12 +8,14 @@ from amaranth.sim import Simulator
 from rtl.switch.multicast import MulticastTable
 from rtl.switch.route import Route
 from tests.rtl.quick_engine import QuickEngine
-from wire.codes import LNH, max_pkt_len, operational_vls
+from wire.codes import LID_MULTICAST_MAX, LNH, max_pkt_len, operational_vls
 from wire.trace import Verdict
 
 PORTS = 4
 VLS = 2
 MFT_SIZE = 32
+MTU = 2048
+POOLS = [100] * (VLS + 1)
 OWN = 2
 FIRST = 0xC000
 KNOWN = FIRST + 5
@@ -39,7 +41,7 @@ class Bench:
 
     def __init__(self, ctx: Any, dut: Route) -> None:
         self._ctx, self._dut = ctx, dut
-        ctx.set(dut.routing.port, OWN)
+        ctx.set(dut.routing.input, OWN - 1)
         ctx.set(dut.routing.own_wide, 1)
         for facts in dut.routing.outputs:
             ctx.set(facts.operational, (1 << VLS) - 1)
@@ -49,7 +51,7 @@ class Bench:
             ctx.set(dut.free[slot], 100)
         self.defaults()
 
-    def defaults(self, top: int = 0, primary: int = 0, not_primary: int = 0) -> None:
+    def defaults(self, top: int = LID_MULTICAST_MAX, primary: int = 0, not_primary: int = 0) -> None:
         self._ctx.set(self._dut.routing.multicast, {"top": top, "primary": primary, "not_primary": not_primary})
 
     async def write(self, dlid: int, ports: int, part: int = 0) -> None:
@@ -80,7 +82,7 @@ class Bench:
 
 
 def test_a_group_has_the_ports_of_its_entry_but_for_the_one_it_comes_by() -> None:
-    dut = Route(PORTS, VLS, 16, MFT_SIZE)
+    dut = Route(PORTS, VLS, 16, MFT_SIZE, MTU, POOLS)
     ports_of = [
         (0b11110, Verdict.GOOD, to(1, 3, 4)),
         (0b00001, Verdict.GOOD, AGENT),
@@ -108,8 +110,8 @@ def test_a_group_has_the_ports_of_its_entry_but_for_the_one_it_comes_by() -> Non
 
 @pytest.mark.parametrize("beyond", ["table", "top"])
 def test_what_the_table_has_not_goes_to_a_default_port(beyond: str) -> None:
-    dut = Route(PORTS, VLS, 16, MFT_SIZE)
-    dlid, top = (FIRST + MFT_SIZE, 0) if beyond == "table" else (KNOWN + 1, KNOWN)
+    dut = Route(PORTS, VLS, 16, MFT_SIZE, MTU, POOLS)
+    dlid, top = (FIRST + MFT_SIZE, LID_MULTICAST_MAX) if beyond == "table" else (KNOWN + 1, KNOWN)
     misses = [
         (0, 0, Verdict.NO_ROUTE, 0),
         (to(3), to(4), Verdict.GOOD, to(3)),
@@ -133,7 +135,7 @@ def test_what_the_table_has_not_goes_to_a_default_port(beyond: str) -> None:
 
 
 def test_each_copy_has_its_vl_and_length_and_none_where_there_is_no_vl() -> None:
-    dut = Route(PORTS, VLS, 16, MFT_SIZE)
+    dut = Route(PORTS, VLS, 16, MFT_SIZE, MTU, POOLS)
     sl, n = 3, max_pkt_len(MTU_256) + 1
 
     async def bench(ctx: Any) -> None:
@@ -155,7 +157,7 @@ def test_each_copy_has_its_vl_and_length_and_none_where_there_is_no_vl() -> None
 
 
 def test_multicast_is_checked_on_arrival_only_and_from_1x_waits_for_what_follows() -> None:
-    dut = Route(PORTS, VLS, 16, MFT_SIZE)
+    dut = Route(PORTS, VLS, 16, MFT_SIZE, MTU, POOLS)
 
     async def bench(ctx: Any) -> None:
         it = Bench(ctx, dut)

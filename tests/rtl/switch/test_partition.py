@@ -118,7 +118,7 @@ def judge(packets: list[Packet], accesses: dict[int, dict[str, int]], ports: int
     dut = design.partition
 
     async def bench(ctx: Any) -> None:
-        ctx.set(dut.port, own)
+        ctx.set(dut.input, own - 1)
         for cycle in range(packets[-1].end + 8):
             packet = headers.get(cycle)
             ctx.set(dut.header, {"valid": 1, "lnh": packet.lnh, "n": packet.n} if packet else {"lnh": rng.randrange(4)})

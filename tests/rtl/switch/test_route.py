@@ -18,7 +18,7 @@ ENTRIES = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 200, 255]
 
 @pytest.mark.parametrize(("ports", "lft_size"), [(4, 16), (4, 40), (7, 16), (8, 16)])
 def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_table(ports: int, lft_size: int) -> None:
-    dut = Route(ports, VLS, lft_size, MFT_SIZE)
+    dut = Route(ports, VLS, lft_size, MFT_SIZE, 2048, [64] * (VLS + 1))
     need = blocks_of_words(MAD_WORDS)
 
     async def bench(ctx: Any) -> None:
@@ -36,7 +36,7 @@ def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_ta
                 ctx.set(write.lid, lid)
                 await ctx.tick()
             for port in (1, ports):
-                ctx.set(dut.routing.port, port)
+                ctx.set(dut.routing.input, port - 1)
                 await ctx.tick()
                 for free, verdict in ((need, Verdict.GOOD), (need - 1, Verdict.VL15_DROPPED)):
                     ctx.set(dut.free[VLS], free)
