@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.eligibility import data_eligible, send_facts_layout
+from rtl.crossing.eligibility import ROOM, data_eligible, send_facts_layout
 from rtl.crossing.queueing import copies_layout, copy_layout
 from rtl.crossing.queues import PacketQueues, packet_layout
 from rtl.rotation import any_of, behind, first_from, select
@@ -176,7 +176,7 @@ class CopyQueues(wiring.Component):
             starves: Value = Const(0, 1)
             if queue < self.vls:
                 rooms = [facts.room[vl] for vl in range(self.vls)]
-                room = Signal.like(facts.room[0], name=f"room_{queue}_{output}")
+                room = Signal(ROOM, name=f"room_{queue}_{output}")
                 m.d.comb += room.eq(select(slot[: self.vls], rooms) if self.vls > 1 else facts.room[0])
                 covered = Signal(name=f"covered_{queue}_{output}")
                 m.d.comb += covered.eq(data_eligible(room, key.need, oversize))
