@@ -1,7 +1,8 @@
 """Queues of packets at one input (docs/pipeline.md, section 4).
 
 A queue is a list through the memory `successor`: at a packet's first block it holds the packet behind it,
-which is its own first block and its *key*, what decides about eligibility. Of each queue's head both are in registers.
+which is its own first block and its *key*, what decides about eligibility. Of each queue's head both are in registers,
+but where many queues' blocks are in LUT RAM (`first_blocks`).
 What is taken is known late in its cycle (docs/pipeline.md, section 7), so all that can wait for the next waits there:
 its successor is read a cycle later, by a register of its first block.
 """
