@@ -81,15 +81,6 @@ CROSSING_MUTANTS: Final = (
         Kind.ROW,
         "H1[1]",
     ),
-    Mutant(
-        "of two heads that appear at once one is forgotten",
-        "crossing/first_blocks.py",
-        "waits.eq(waiting.to.any())",
-        "waits.eq(0)",
-        mixed("crowd", "S"),
-        Kind.ROW,
-        "S[1]",
-    ),
     # The buffer.
     Mutant(
         "a release forgets a block",
