@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.eligibility import data_eligible, send_facts_layout
+from rtl.crossing.eligibility import ROOM, data_eligible, send_facts_layout
 from rtl.crossing.queueing import copies_layout, copy_layout
 from rtl.crossing.queues import PacketQueues, packet_layout
 from rtl.rotation import any_of, behind, first_from, select
@@ -31,7 +31,9 @@ class CopyQueues(wiring.Component):
         following: what `requests` will be in the next cycle. `starving`: what `HeadsSignature` has there of that name.
         slots: of each output that made an offer to this input in the cycle before (g), the slot, one-hot.
         to: one-hot, the output for which one of these heads is taken in this cycle (x_0); none if 0.
-        oversize, firsts, taken, copy: see `QueueingSignature`.
+        starts, loads, successor, heads: see `PacketQueues`.
+        choices: of each output, the queue whose head goes, if one of these goes there in this cycle (x_0), one-hot.
+        oversize, taken, copy: see `QueueingSignature`.
     """
 
     def __init__(self, count: int, block_bits: int, blocks: int, outputs: int, credited: int, vls: int) -> None:
@@ -42,6 +44,8 @@ class CopyQueues(wiring.Component):
         self.credited = credited
         self.vls = vls
         heads = data.ArrayLayout(outputs, vls + 1)
+        key = data.StructLayout({"need": NEED_BITS, "copies": copies_layout(outputs, credited, vls)})
+        self._packet = packet_layout(block_bits, key)
         super().__init__(
             {
                 "join": In(1),
@@ -57,8 +61,12 @@ class CopyQueues(wiring.Component):
                 "starving": Out(data.ArrayLayout(credited, vls)),
                 "slots": In(data.ArrayLayout(vls + 1, outputs)),
                 "to": In(outputs),
+                "starts": Out(count),
+                "loads": Out(count),
+                "successor": Out(self._packet),
+                "heads": Out(data.ArrayLayout(self._packet, count)),
+                "choices": Out(data.ArrayLayout(count, outputs)),
                 "oversize": Out(credited),
-                "firsts": Out(data.ArrayLayout(block_bits, outputs)),
                 "taken": In(block_bits),
                 "copy": Out(copy_layout(vls)),
             }
@@ -68,8 +76,7 @@ class CopyQueues(wiring.Component):
         """Join; heads and requests, queue by queue; which of them goes; what was taken."""
         m = Module()
         outputs, numbers = range(self.outputs), range(self.count)
-        key = data.StructLayout({"need": NEED_BITS, "copies": copies_layout(self.outputs, self.credited, self.vls)})
-        m.submodules.queues = queues = PacketQueues(self.count, self.blocks, packet_layout(self.block_bits, key))
+        m.submodules.queues = queues = PacketQueues(self.count, self.blocks, self._packet)
         m.d.comb += [
             queues.join.eq(self.join),
             queues.join_queue.eq(self.queue),
@@ -78,11 +85,15 @@ class CopyQueues(wiring.Component):
             queues.join_packet.key.copies.eq(self.copies),
             queues.ended.eq(self.ended),
             queues.taken.eq(self.taken),
+            self.starts.eq(queues.starts),
+            self.loads.eq(queues.loads),
+            self.successor.eq(queues.successor),
+            self.heads.eq(queues.heads),
         ]
 
         # What could go is known when its cycle begins, except for a copy taken in the cycle before: its request
         # lasts a cycle longer, and its output is not available in that cycle.
-        left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]
+        left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]  # none, if there is no visible head
         going = [Signal(self.outputs, name=f"going_{queue}") for queue in numbers]
         slots = [self._slots(m, f"slots_{queue}", queue, queues.heads[queue].key.copies) for queue in numbers]
         slots_of_next = [
@@ -92,9 +103,8 @@ class CopyQueues(wiring.Component):
             *(self._going(m, queues, queue, left[queue], slots_of_next[queue]) for queue in numbers), strict=True
         )
         m.d.sync += [now.eq(following) for now, following in zip(going, goes, strict=True)]
-        shown = [Mux(queues.visible[queue], left[queue], 0) for queue in numbers]
         for place, masks, of in (
-            (self.visible, shown, slots),
+            (self.visible, left, slots),
             (self.requests, going, slots),
             (self.following, goes, slots_of_next),
             (self.starving, lacks, slots_of_next),
@@ -110,12 +120,14 @@ class CopyQueues(wiring.Component):
         ]
         for queue in numbers:
             with m.If(queues.appears[queue]):
-                m.d.sync += left[queue].eq(queues.following[queue].key.copies.to)
+                m.d.sync += left[queue].eq(queues.appearing[queue].key.copies.to)
             with m.Elif(served[queue]):
                 m.d.sync += left[queue].eq(left[queue] & ~self.to)
+        taken_from = Signal(self.count)
+        m.d.sync += taken_from.eq(served)
         m.d.comb += [
-            self.copy.shared.eq(queues.taken_from),
-            self.copy.more.eq(select(queues.taken_from, [mask.any() for mask in left])),
+            self.copy.shared.eq(taken_from),
+            self.copy.more.eq(select(taken_from, [mask.any() for mask in left])),
         ]
         return m
 
@@ -133,8 +145,8 @@ class CopyQueues(wiring.Component):
             fits = Cat(went[queue][o] & (self.slots[o] & of[o]).any() for queue, of in enumerate(slots))
             choices.append(Cat(first_from(m, fits[: self.vls], place), fits[self.vls :]))
         m.d.comb += [
+            self.choices.eq(Cat(choices)),
             served.eq(select(self.to, choices)),
-            *(self.firsts[o].eq(select(choices[o], [head.first for head in heads])) for o in outputs),
             self.oversize.eq(
                 Cat(
                     Cat(choices[o][queue] & heads[queue].key.copies.oversize[o] for queue in data_queues).any()
@@ -175,7 +187,7 @@ class CopyQueues(wiring.Component):
             starves: Value = Const(0, 1)
             if queue < self.vls:
                 rooms = [facts.room[vl] for vl in range(self.vls)]
-                room = Signal.like(facts.room[0], name=f"room_{queue}_{output}")
+                room = Signal(ROOM, name=f"room_{queue}_{output}")
                 m.d.comb += room.eq(select(slot[: self.vls], rooms) if self.vls > 1 else facts.room[0])
                 covered = Signal(name=f"covered_{queue}_{output}")
                 m.d.comb += covered.eq(data_eligible(room, key.need, oversize))
@@ -184,9 +196,8 @@ class CopyQueues(wiring.Component):
             unable.append(starves)
             able.append(fit & ~(swallowed & arriving))
         able += [Const(1, 1)] * (self.outputs - self.credited)
-        shown = queues.visible[queue] | queues.appears[queue]
-        to = Mux(queues.appears[queue], key.copies.to, left)
-        m.d.comb += [goes.eq(Mux(shown, to & Cat(able), 0)), lacks.eq(Mux(shown, to[: self.credited] & Cat(unable), 0))]
+        to = Mux(queues.appears[queue], queues.appearing[queue].key.copies.to, left)
+        m.d.comb += [goes.eq(to & Cat(able)), lacks.eq(to[: self.credited] & Cat(unable))]
         return goes, lacks
 
 

@@ -1,24 +1,20 @@
 """What an input keeps of each packet besides its rows."""
 
-from amaranth.hdl import Cat, Module
+from amaranth.hdl import Module
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.buffer import BLOCK_RAM, LUT_RAM, NO_COLLISION
-from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS
+from rtl.crossing.buffer import BLOCK_RAM, NO_COLLISION
+from rtl.widths import LENGTH_BITS, NEED_BITS
 
-__all__ = ["Descriptions", "description_layout", "length_of"]
+__all__ = ["Descriptions", "description_layout"]
 
 
 def description_layout(vls: int) -> data.StructLayout:
-    """A packet: the slot it came in on, its blocks, the words (PktLen) in the last of them."""
-    return data.StructLayout({"pool": range(vls + 1), "need": NEED_BITS, "rest": ROW_BITS})
-
-
-def length_of(description: data.View) -> Cat:
-    """PktLen in words: need = ceil((4n + 2) / 64)."""
-    return Cat(description.rest, (description.need - 1)[:NEED_BITS])
+    """A packet: the slot it came in on, its blocks, its words (PktLen). The blocks follow from the words, but so that
+    nothing needs to be reckoned in the cycle in which row 0 crosses."""
+    return data.StructLayout({"pool": range(vls + 1), "need": NEED_BITS, "words": LENGTH_BITS})
 
 
 class Descriptions(wiring.Component):
@@ -47,28 +43,19 @@ class Descriptions(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Two memories. What crosses with row 0 comes from registers, since a block RAM yields it too late, and is read
-        in the cycle after, since the block is known too late for that."""
+        """A memory."""
         m = Module()
-        m.submodules.staying = staying = Memory(
-            shape=data.StructLayout({"pool": self.pool.shape(), "rest": ROW_BITS}),
-            depth=self._blocks,
-            init=[],
-            attrs=NO_COLLISION | BLOCK_RAM,
+        m.submodules.memory = memory = Memory(
+            shape=self._layout, depth=self._blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
         )
-        m.submodules.crossing = crossing = Memory(shape=NEED_BITS, depth=self._blocks, init=[], attrs=LUT_RAM)
-        staying_write, staying_read = staying.write_port(), staying.read_port()
-        crossing_write, crossing_read = crossing.write_port(), crossing.read_port(domain="comb")
-        for write in (staying_write, crossing_write):
-            m.d.comb += [write.en.eq(self.write), write.addr.eq(self.first)]
-        m.d.sync += crossing_read.addr.eq(self.read)
+        write, read = memory.write_port(), memory.read_port()
         m.d.comb += [
-            staying_write.data.pool.eq(self.pool),
-            staying_write.data.rest.eq(self.words),
-            staying_read.addr.eq(self.read),
-            crossing_write.data.eq(self.need),
-            self.description.pool.eq(staying_read.data.pool),
-            self.description.rest.eq(staying_read.data.rest),
-            self.description.need.eq(crossing_read.data),
+            write.en.eq(self.write),
+            write.addr.eq(self.first),
+            write.data.pool.eq(self.pool),
+            write.data.need.eq(self.need),
+            write.data.words.eq(self.words),
+            read.addr.eq(self.read),
+            self.description.eq(read.data),
         ]
         return m

@@ -3,6 +3,7 @@
 from amaranth.hdl import Module
 
 from rtl.crossing.input_queues import InputQueues
+from rtl.rotation import select
 
 __all__ = ["FifoQueues"]
 
@@ -23,7 +24,10 @@ class FifoQueues(InputQueues):
             heads.visible.eq(queues.visible),
             queues.to.eq(port.accepted),
             port.oversize.eq(queues.oversize),
-            port.firsts.eq(queues.firsts),
+            *(
+                port.firsts[o].eq(select(choice, [head.first for head in queues.heads]))
+                for o, choice in enumerate(queues.choices)
+            ),
             port.copy.eq(queues.copy),
         ]
         m.d.sync += [heads.requests.eq(queues.following), heads.starving.eq(queues.starving)]

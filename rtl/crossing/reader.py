@@ -6,7 +6,7 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import ROWS_OF_BLOCK, BufferReadSignature, release_layout
 from rtl.crossing.causes import CAUSE_BITS, cause_of, reason_of
-from rtl.crossing.descriptions import description_layout, length_of
+from rtl.crossing.descriptions import description_layout
 from rtl.crossing.time_limits import LifeClock, outlived
 from rtl.widths import LENGTH_BITS, REASON_BITS, ROW_BITS
 from wire.trace import Discard
@@ -100,7 +100,8 @@ class Reader(wiring.Component):
 
         described = Signal()  # this is x_0 + 1
         m.d.sync += described.eq(self.grant)
-        job, description, description_kept, words = self._packet(m, described)
+        job, description, description_kept = self._packet(m, described)
+        words = description_kept.words
 
         # Cycle x_r: read a row. A packet's row 0 is read at once, at any width of its output.
         active = Signal()  # from x_0 + 1 on
@@ -158,7 +159,7 @@ class Reader(wiring.Component):
             self.row.valid.eq(passing & ~scrap),
             self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
             self.row.bad.eq(Mux(first, scrap, passing & memory.stored.bad & (final | memory.stored.last))),
-            self.row.n.eq(length_of(description)),
+            self.row.n.eq(description.words),
         ]
         self._fill_row(m, described, swallowed, self._reason(job.cause, too_old))
         m.d.sync += [dropped.eq(scrap | swallowed), early.eq(ends_early)]
@@ -174,8 +175,8 @@ class Reader(wiring.Component):
         self._give_back(m, last_read, dropped, early, block, job.first, description_kept)
         return m
 
-    def _packet(self, m: Module, described: Value) -> tuple[data.View, data.View, data.View, Signal]:
-        """The packet's job, from x_0 + 1 on, the rest of it likewise and from x_0 + 2 on, and its length.
+    def _packet(self, m: Module, described: Value) -> tuple[data.View, data.View, data.View]:
+        """The packet's job, from x_0 + 1 on, the rest of it likewise and from x_0 + 2 on.
 
         Of the job only the first block is needed before, and the length not before x_0 + 2: the shortest packet has
         more rows than that. In x_0 all this is still of the packet before.
@@ -183,12 +184,11 @@ class Reader(wiring.Component):
         job = Signal(self.job_layout)
         description = Signal(self.description.shape())
         description_kept = Signal(self.description.shape())
-        words = Signal(LENGTH_BITS)
         m.d.comb += description.eq(Mux(described, self.description, description_kept))
-        m.d.sync += [description_kept.eq(description), words.eq(length_of(description))]
+        m.d.sync += description_kept.eq(description)
         with m.If(self.grant):
             m.d.sync += job.eq(self.job)
-        return job, description, description_kept, words
+        return job, description, description_kept
 
     def _is_too_old(self) -> Value:
         """What has a life time is beyond it, in cycle x_0 + 1."""

@@ -3,10 +3,12 @@
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
+from rtl.crossing.copies import CopyQueues
 from rtl.crossing.eligibility import data_eligible
+from rtl.crossing.first_blocks import FirstBlocks
 from rtl.crossing.input_queues import InputQueues
 from rtl.crossing.queues import PacketQueues
-from rtl.rotation import select
+from rtl.rotation import any_of, number_of
 from rtl.widths import NEED_BITS
 
 __all__ = ["VirtualOutputQueues"]
@@ -42,18 +44,34 @@ class VirtualOutputQueues(InputQueues):
                 queues.take.eq(Cat(takes)),
                 heads.visible.eq(visible),
                 port.oversize.eq(oversize),
-                *(port.firsts[o].eq(first) for o, first in enumerate(self._firsts(queues))),
             ]
+            self._find_firsts(m, queues, None, list(heads.slots_offered))
             m.d.sync += [heads.requests.eq(requests), heads.starving.eq(starving)]
         return m
 
-    def _firsts(self, queues: PacketQueues) -> list[Value]:
-        """Of each output, the first block of the head of the queue that it offers to."""
-        slots = self.vls + 1
-        firsts = [head.first for head in queues.heads]
-        return [
-            select(offered, firsts[o * slots :][:slots]) for o, offered in enumerate(self.queueing.heads.slots_offered)
-        ]
+    def _find_firsts(self, m: Module, queues: PacketQueues, copies: CopyQueues | None, offered: list[Value]) -> None:
+        """Of each output, the first block of the head of the queue that it offers to, one-hot: of the output's slots,
+        then of multicast packets."""
+        outputs, slots = range(self.outputs), self.vls + 1
+        m.submodules.first_blocks = blocks = FirstBlocks(self.outputs, len(offered[0]), self.block_bits)
+        for place, name, packet in (
+            (blocks.starting, "starts", queues.join_packet),
+            (blocks.loading, "loads", queues.successor),
+        ):
+            by_output = [getattr(queues, name)[o * slots :][:slots] for o in outputs]
+            of_copies = Signal(self.vls, name=f"copies_{name}")  # one that is for all outputs
+            if copies is not None:
+                m.d.comb += of_copies.eq(getattr(copies, name))
+            m.d.comb += [
+                place.to.eq(Cat(mask.any() | of_copies.any() for mask in by_output)),
+                place.queue.eq(number_of(Cat(any_of(by_output), of_copies))),
+                place.first.eq(packet.first),
+            ]
+            if copies is not None and name == "loads":
+                with m.If(of_copies.any()):
+                    m.d.comb += place.first.eq(copies.successor.first)
+        m.d.comb += [queue.eq(number_of(mask)) for queue, mask in zip(blocks.queues, offered, strict=True)]
+        m.d.comb += self.queueing.firsts.eq(blocks.firsts)
 
     def _oversize(self, queues: PacketQueues) -> Value:
         """Of each output that needs credits, whether the head of the queue that it offers to is oversize."""
@@ -131,12 +149,13 @@ class VirtualOutputQueues(InputQueues):
         m.d.comb += [
             copies.to.eq(port.accepted & to_copies),
             port.oversize.eq((copies.oversize & to_copies) | (oversize & ~to_copies)),
-            *(
-                port.firsts[o].eq(Mux(to_copies[o], copies.firsts[o], first))
-                for o, first in enumerate(self._firsts(queues))
-            ),
             port.copy.eq(copies.copy),
         ]
+        offered = [
+            Cat(Mux(goes, 0, slots), Mux(goes, choice, 0))
+            for goes, slots, choice in zip(to_copies, heads.slots_offered, copies.choices, strict=True)
+        ]
+        self._find_firsts(m, queues, copies, offered)
         takes = [port.accepted[o].replicate(slots) & heads.slots_offered[o] for o in outputs]
         m.d.comb += queues.take.eq(Cat(take & ~copy_goes[o] for o, take in enumerate(takes)))
         m.d.sync += [turn[o].eq((turn[o] & ~take) | (take & ~copy_goes[o])) for o, take in enumerate(takes)]

@@ -20,8 +20,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet is sent with one block of credit too few",
         "crossing/eligibility.py",
-        "left = (room - need)[:_ROOM_BITS]",
-        "left = (room - need + 1)[:_ROOM_BITS]",
+        "need <= room.limit",
+        "need <= room.limit + 1",
         mixed("credits_run_out", "S"),
         Kind.ROW,
         "S[2]",
@@ -29,7 +29,7 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet is sent without credits",
         "crossing/eligibility.py",
-        "~left[-1]",
+        "(need <= room.limit)",
         "1",
         mixed("credits_run_out", "S"),
         Kind.ROW,

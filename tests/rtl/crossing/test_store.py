@@ -10,6 +10,7 @@ from amaranth.sim import Simulator
 
 from rtl.crossing.causes import NOT_SWALLOWED, cause_of
 from rtl.crossing.store import PacketStore
+from rtl.widths import NEED_BITS
 from tests.rtl.quick_engine import QuickEngine
 from wire.packet import blocks_of_words
 from wire.trace import Discard
@@ -28,7 +29,7 @@ X1_GRANT_PHASE = 0
 AT_OUTPUT = (Discard.INACTIVE, Discard.STALLED, Discard.HOQ_LIFE, Discard.LIFE_TIME)
 """Reasons that an output may have. Of VL15 only the first."""
 
-ALWAYS = 128
+ALWAYS = (1 << NEED_BITS) - 1
 """Room that a head of any size may go by."""
 
 
@@ -215,7 +216,7 @@ def test_rows_leave_as_they_came_and_blocks_return(
         reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
         ctx.set(crossing.wide, WIDE)
         for output in range(CREDITED):
-            ctx.set(heads.facts[output].room[0], ALWAYS)
+            ctx.set(heads.facts[output].room[0].limit, ALWAYS)
         for cycle in range(CYCLES):
             ctx.set(crossing.phase, cycle % 4)
             if aging:
