@@ -20,7 +20,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.time_limits import STAMP_BITS, LifeClock
+from rtl.crossing.time_limits import LifeClock, Stamp
 from rtl.link.packet_check import StoreRow
 from rtl.restoration import restored_write_port
 from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
@@ -109,7 +109,7 @@ class BufferReadSignature(wiring.Signature):
                 "next": Out(bits),
                 "bad": Out(1),
                 "end": Out(bits),
-                **({"ended": Out(1), "stamp": Out(STAMP_BITS)} if stamped else {}),
+                **({"ended": Out(1), "stamp": Out(Stamp)} if stamped else {}),
             }
         )
 
@@ -193,7 +193,7 @@ class Buffer(wiring.Component):
         m.d.comb += store.eq(write.valid & (write.accepted | (write.index[1:] == 0)))
 
         # Verdicts, by a packet's first block: cleared with row 0, given with the end row.
-        stamp = {"ended": 1, "stamp": STAMP_BITS} if self.stamped else {}
+        stamp = {"ended": 1, "stamp": Stamp} if self.stamped else {}
         verdict_layout = data.StructLayout({"bad": 1, "end": bits, **stamp})
         m.submodules.verdicts = verdicts = Memory(
             shape=verdict_layout, depth=blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
