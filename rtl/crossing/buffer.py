@@ -20,12 +20,13 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.time_limits import STAMP_BITS, LifeClock
+from rtl.crossing.time_limits import LifeClock, Stamp
 from rtl.link.packet_check import StoreRow
 from rtl.restoration import restored_write_port
 from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
 __all__ = [
+    "ASIDE_BITS",
     "BLOCK_RAM",
     "LUT_RAM",
     "NO_COLLISION",
@@ -36,9 +37,13 @@ __all__ = [
     "StoredRow",
     "block_bits",
     "release_layout",
+    "rows_with_next",
 ]
 
 ROWS_OF_BLOCK = 16
+
+ASIDE_BITS = 2
+"""Bits that a row leaves of the width of four block RAMs, nine bits each."""
 
 NO_COLLISION = {"no_rw_check": 1}
 """Attribute of a memory in which a word read while it is written does not matter: synthesis need not keep
@@ -57,6 +62,16 @@ StoredRow = data.StructLayout({"data": 32, "last": 1, "bad": 1})
 def block_bits(pools: Sequence[int]) -> int:
     """Bits of a block's number in a buffer of pools of these numbers of blocks."""
     return (sum(pools) + len(pools) - 1).bit_length()
+
+
+def rows_with_next(bits: int) -> range:
+    """The rows of a block beside which the number of the block behind it is stored, its lowest bits first.
+
+    They are the last of which a reader has the answers in registers by the time it asks for the block's last row: that
+    is the cycle in which the last but one is answered, or later.
+    """
+    end = ROWS_OF_BLOCK - 2
+    return range(end - -(-bits // ASIDE_BITS), end)
 
 
 def release_layout(bits: int) -> data.StructLayout:
@@ -93,8 +108,7 @@ class BufferReadSignature(wiring.Signature):
 
     Members:
         block, row: the row to read.
-        stored: that row.
-        next: the block behind `block` in its packet.
+        stored: that row. `aside`: what is stored beside it, see `rows_with_next`.
         bad, end: if `block` is the first of its packet, and the packet has ended: it is bad; its last
             block. `bad` is 0 before.
         ended, stamp: if there are stamps: `block` being such a block, the packet has ended; when.
@@ -106,10 +120,10 @@ class BufferReadSignature(wiring.Signature):
                 "block": In(bits),
                 "row": In(ROW_BITS),
                 "stored": Out(StoredRow),
-                "next": Out(bits),
+                "aside": Out(ASIDE_BITS),
                 "bad": Out(1),
                 "end": Out(bits),
-                **({"ended": Out(1), "stamp": Out(STAMP_BITS)} if stamped else {}),
+                **({"ended": Out(1), "stamp": Out(Stamp)} if stamped else {}),
             }
         )
 
@@ -193,7 +207,7 @@ class Buffer(wiring.Component):
         m.d.comb += store.eq(write.valid & (write.accepted | (write.index[1:] == 0)))
 
         # Verdicts, by a packet's first block: cleared with row 0, given with the end row.
-        stamp = {"ended": 1, "stamp": STAMP_BITS} if self.stamped else {}
+        stamp = {"ended": 1, "stamp": Stamp} if self.stamped else {}
         verdict_layout = data.StructLayout({"bad": 1, "end": bits, **stamp})
         m.submodules.verdicts = verdicts = Memory(
             shape=verdict_layout, depth=blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
@@ -208,22 +222,28 @@ class Buffer(wiring.Component):
         if self.stamped:
             m.d.comb += [judge.data.ended.eq(~write.first), judge.data.stamp.eq(self.clock.now)]
 
-        self._connect_readers(m, store, block, judge)
+        # The list is linked as far as the packet goes before it is accepted, and so are rows from the third on.
+        aside = Signal(ASIDE_BITS)
+        for place, row in enumerate(rows_with_next(bits)):
+            with m.If(write.index[:ROW_BITS] == row):
+                m.d.comb += aside.eq(walk.data[place * ASIDE_BITS :])
+
+        self._connect_readers(m, store, block, aside, judge)
         self._keep_pools(m, link)
         return m
 
-    def _connect_readers(self, m: Module, store: Value, block: Value, judge: Any) -> None:
-        """Each has a copy of the rows, in which the row written is stored in this block."""
+    def _connect_readers(self, m: Module, store: Value, block: Value, aside: Value, judge: Any) -> None:
+        """Each has a copy of the rows, in which the row written is stored in this block, and this beside it."""
         write = self.fill.write
-        following, verdicts = m.submodules.next, m.submodules.verdicts
+        verdicts = m.submodules.verdicts
+        word = data.StructLayout({"row": StoredRow, "aside": ASIDE_BITS})
         judge_en_before, judge_addr_before = Signal(), Signal(self.bits)
         m.d.sync += [judge_en_before.eq(judge.en), judge_addr_before.eq(judge.addr)]
         for number, reader in enumerate(self.reads):
-            rows = Memory(shape=StoredRow, depth=self.blocks * ROWS_OF_BLOCK, init=[], attrs=NO_COLLISION)
+            rows = Memory(shape=word, depth=self.blocks * ROWS_OF_BLOCK, init=[], attrs=NO_COLLISION)
             m.submodules[f"rows_{number}"] = rows
             store_port = rows.write_port()
             row_port = rows.read_port()
-            next_port = following.read_port()
             verdict_port = verdicts.read_port()
             # A verdict is not seen by a read in the cycle in which it is given, which the memory answers with anything.
             # The block that is read comes late in its cycle.
@@ -233,13 +253,13 @@ class Buffer(wiring.Component):
             m.d.comb += [
                 store_port.en.eq(store),
                 store_port.addr.eq(Cat(write.index[:ROW_BITS], block)),
-                store_port.data.data.eq(write.data),
-                store_port.data.last.eq(write.last),
-                store_port.data.bad.eq(write.bad),
+                store_port.data.row.data.eq(write.data),
+                store_port.data.row.last.eq(write.last),
+                store_port.data.row.bad.eq(write.bad),
+                store_port.data.aside.eq(aside),
                 row_port.addr.eq(Cat(reader.row, reader.block)),
-                reader.stored.eq(row_port.data),
-                next_port.addr.eq(reader.block),
-                reader.next.eq(next_port.data),
+                reader.stored.eq(row_port.data.row),
+                reader.aside.eq(row_port.data.aside),
                 verdict_port.addr.eq(reader.block),
                 reader.bad.eq(verdict_port.data.bad & ~judged),
                 reader.end.eq(verdict_port.data.end),

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.buffer import ROWS_OF_BLOCK, BufferReadSignature, release_layout
+from rtl.crossing.buffer import ASIDE_BITS, ROWS_OF_BLOCK, BufferReadSignature, release_layout, rows_with_next
 from rtl.crossing.causes import CAUSE_BITS, cause_of, reason_of
 from rtl.crossing.descriptions import description_layout
 from rtl.crossing.time_limits import LifeClock, outlived
@@ -114,6 +114,7 @@ class Reader(wiring.Component):
         goes_on = Signal()  # a row is due, and not the first
         turn = Signal()  # a row is due
         last_read = Signal()
+        read = Signal()  # a row was due in the cycle before
         over_early = dropped | early
         m.d.comb += [
             block.eq(Mux(self.grant, self.job.first, block_kept)),
@@ -123,9 +124,10 @@ class Reader(wiring.Component):
             memory.block.eq(block),
             memory.row.eq(row),
         ]
+        behind = self._block_behind(m, read, row)
         m.d.sync += block_kept.eq(block)
         with m.If(goes_on & (row == ROWS_OF_BLOCK - 1)):
-            m.d.sync += block_kept.eq(memory.next)
+            m.d.sync += block_kept.eq(behind)
         with m.If(self.free):
             m.d.sync += [row.eq(self.grant), following.eq(Mux(self.grant, 2, 1)), final_due.eq(0)]
         with m.Elif(goes_on):
@@ -140,7 +142,6 @@ class Reader(wiring.Component):
         ]
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
-        read = Signal()
         first = Signal()
         final = Signal()
         passing = Signal()
@@ -189,6 +190,14 @@ class Reader(wiring.Component):
         with m.If(self.grant):
             m.d.sync += job.eq(self.job)
         return job, description, description_kept
+
+    def _block_behind(self, m: Module, read: Value, row: Value) -> Value:
+        """Of the block that is read, while its last row is due: what was stored beside the rows before."""
+        rows = rows_with_next(self.block_bits)
+        said = Signal(ASIDE_BITS * len(rows))
+        with m.If(read & (row != 0) & (row <= rows.stop)):  # by now the row behind the one that is answered
+            m.d.sync += said.eq(Cat(said[ASIDE_BITS:], self.memory.aside))
+        return said[: self.block_bits]
 
     def _is_too_old(self) -> Value:
         """What has a life time is beyond it, in cycle x_0 + 1."""

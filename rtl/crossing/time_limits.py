@@ -10,9 +10,9 @@ from rtl.rotation import lowest, number_of
 from rtl.widths import LIFE_BITS
 from wire.time_limits import EXPIRED_TICKS, LIFE_TIME_STAMPS, MAX_EXPONENT, TICK_CYCLES
 
-__all__ = ["STAMP_BITS", "LifeClock", "LifeLimit", "LifeTime", "Tick", "is_tick_of", "outlived"]
+__all__ = ["LifeClock", "LifeLimit", "LifeTime", "Stamp", "Tick", "is_tick_of", "outlived", "stamp_of"]
 
-STAMP_BITS: Final = (LIFE_TIME_STAMPS - 1).bit_length()
+_ROUNDS: Final = LIFE_TIME_STAMPS // EXPIRED_TICKS
 
 _TICK_BITS: Final = (TICK_CYCLES - 1).bit_length()
 
@@ -24,8 +24,12 @@ LifeLimit = data.StructLayout({"exponent": LIFE_BITS, "changed": 1, "ticks": 1, 
 """What an output must know: LIFE_TIME, whether it will be another in the next cycle, whether this is a tick of it, and
 the tick."""
 
-LifeClock = data.StructLayout({"limits": 1, "now": STAMP_BITS})
-"""What an input must know: whether there is a life time at all; its ticks before this cycle, L of the contract."""
+Stamp = data.StructLayout({"round": _ROUNDS, "place": EXPIRED_TICKS})
+"""L of the contract, a number of ticks. It comes late out of a block RAM, so quotient and remainder by EXPIRED_TICKS
+are one-hot each."""
+
+LifeClock = data.StructLayout({"limits": 1, "now": Stamp})
+"""What an input must know: whether there is a life time at all; its ticks before this cycle."""
 
 
 def is_tick_of(tick: data.View, exponent: Value) -> Value:
@@ -33,16 +37,22 @@ def is_tick_of(tick: data.View, exponent: Value) -> Value:
     return tick.valid & (exponent <= tick.highest)
 
 
-def outlived(clock: data.View, stamp: Value) -> Value:
+def stamp_of(ticks: int) -> data.Const:
+    """So many ticks, modulo LIFE_TIME_STAMPS."""
+    turn, place = divmod(ticks % LIFE_TIME_STAMPS, EXPIRED_TICKS)
+    return Stamp.const({"round": 1 << turn, "place": 1 << place})
+
+
+def outlived(clock: data.View, stamp: data.View) -> Value:
     """What arrived when the clock showed this has been here for its life time.
 
-    Of the last EXPIRED_TICKS stamps, a power of two, one has each remainder, and which is known but for its remainder:
-    the stamp, which comes late out of a block RAM, is compared with that and not subtracted.
+    Of the last EXPIRED_TICKS stamps one has each place: those up to that of now are of this round, the others of the
+    one before.
     """
-    bits = EXPIRED_TICKS.bit_length() - 1
-    rounds = clock.now[bits:]
-    of_remainder = Mux(stamp[:bits] > clock.now[:bits], (rounds - 1)[: len(rounds)], rounds)
-    return clock.limits & (stamp[bits:] != of_remainder)
+    now = clock.now
+    passed = Cat(now.place[place:].any() for place in range(EXPIRED_TICKS))
+    this_round, round_before = (stamp.round & now.round).any(), (stamp.round & now.round.rotate_right(1)).any()
+    return clock.limits & ~Mux((stamp.place & passed).any(), this_round, round_before)
 
 
 class LifeTime(wiring.Component):
@@ -63,14 +73,17 @@ class LifeTime(wiring.Component):
         m = Module()
         following = Signal(_TICK_BITS + MAX_EXPONENT, init=1)  # the number of the next cycle
         tick = Signal(Tick, init={"valid": 1, "highest": MAX_EXPONENT})
-        now = Signal(STAMP_BITS)
+        now = Signal(Stamp, init=stamp_of(0))
         zeros = lowest(m, Cat(following[_TICK_BITS:], Const(1, 1)))
         m.d.sync += [
             following.eq(following + 1),
             tick.valid.eq(following[:_TICK_BITS] == 0),
             tick.highest.eq(number_of(zeros)),
-            now.eq(now + is_tick_of(tick, self.exponent)),
         ]
+        with m.If(is_tick_of(tick, self.exponent)):
+            m.d.sync += now.place.eq(now.place.rotate_left(1))
+            with m.If(now.place[-1]):
+                m.d.sync += now.round.eq(now.round.rotate_left(1))
         m.d.comb += [
             self.limit.exponent.eq(self.exponent),
             self.limit.changed.eq(self.changed),

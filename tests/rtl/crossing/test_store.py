@@ -10,6 +10,7 @@ from amaranth.sim import Simulator
 
 from rtl.crossing.causes import NOT_SWALLOWED, cause_of
 from rtl.crossing.store import PacketStore
+from rtl.crossing.time_limits import stamp_of
 from rtl.widths import NEED_BITS
 from tests.rtl.quick_engine import QuickEngine
 from wire.packet import blocks_of_words
@@ -220,7 +221,7 @@ def test_rows_leave_as_they_came_and_blocks_return(
         for cycle in range(CYCLES):
             ctx.set(crossing.phase, cycle % 4)
             if aging:
-                ctx.set(dut.clock, lives[cycle]._asdict())
+                ctx.set(dut.clock, {"limits": lives[cycle].limits, "now": stamp_of(lives[cycle].now)})
             for signal in (fill.accept, fill.cancel, dut.join, fill.write.valid):
                 ctx.set(signal, 0)
             assert [ctx.get(fill.free[slot]) for slot in range(2)] == reference.room, f"cycle {cycle}"
