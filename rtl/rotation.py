@@ -28,22 +28,24 @@ def lowest(m: Module, requests: Value) -> Value:
     return requests & ~_some_below(m, requests)
 
 
-def first_from(m: Module, requests: Value, place: Value) -> Value:
-    """One-hot: the first request x >= p cyclic (docs/pipeline.md, section 1). `place` is p, one-hot.
+def first_from(m: Module, requests: Value, place: Value) -> Signal:
+    """One-hot: the first request x >= p cyclic (docs/pipeline.md, section 1).
 
-    p is taken from the requests, twice in a row: it borrows from the first request from p on, and changes no other. A
-    chain of carries does that.
+    `place` is the mask of all x >= p; an empty mask stands for p = 0, as a full one. The requests from the place on
+    and all are searched at the same time, so the depth grows with the logarithm of the width.
     """
     width = len(requests)
-    twice = Cat(requests, requests)
-    borrowed = Signal(2 * width, name="borrowed")
-    m.d.comb += borrowed.eq(twice & ~(twice - place))
-    return borrowed[:width] | borrowed[width:]
+    ahead = Signal(width, name="ahead")
+    chosen = Signal(width, name="first")
+    m.d.comb += [ahead.eq(requests & place), chosen.eq(Mux(ahead.any(), lowest(m, ahead), lowest(m, requests)))]
+    return chosen
 
 
-def behind(chosen: Value) -> Value:
+def behind(m: Module, chosen: Value) -> Signal:
     """The `place` that makes the one after the one-hot `chosen` the next to be first."""
-    return chosen.rotate_left(1)
+    place = Signal(len(chosen), name="place")
+    m.d.comb += place.eq(_some_below(m, chosen))
+    return place
 
 
 def number_of(chosen: Value) -> Value:
@@ -92,8 +94,9 @@ class RotatingChoice(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The place behind the one served last is ready at the start of a cycle."""
         m = Module()
-        place = Signal(self.width, init=1)
+        place = Signal(self.width)
+        place_behind = behind(m, self.served)
         with m.If(self.serve):
-            m.d.sync += place.eq(behind(self.served))
+            m.d.sync += place.eq(place_behind)
         m.d.comb += self.chosen.eq(first_from(m, self.requests, place))
         return m

@@ -65,12 +65,13 @@ class Grant(wiring.Component):
             connect(m, flipped(self.vl_arbitration), vl_arbiter.port)
         accepted = Signal(self.inputs)
         slots = vls + 1
-        places = Signal(data.ArrayLayout(self.inputs, slots), init=[1] * slots)  # each slot's turn among the inputs
+        places = Signal(data.ArrayLayout(self.inputs, slots))  # each slot's turn among the inputs
         m.d.sync += [accepted.eq(self.accepted), self.slot_granted.eq(self.slot)]
         m.d.comb += self.granted.eq(accepted.any())
+        place_behind = behind(m, accepted)
         for slot in range(slots):
             with m.If(self.granted & self.slot_granted[slot]):
-                m.d.sync += places[slot].eq(behind(accepted))
+                m.d.sync += places[slot].eq(place_behind)
         m.d.comb += [
             vl_arbiter.serve.eq(self.granted & ~self.slot_granted[vls]),
             vl_arbiter.served.eq(self.slot_granted[:vls]),

@@ -1,6 +1,6 @@
 """Which trap is due (docs/management.md, section 5; IBTA vol 1, 13.4.9 and 14.2.5.1)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.identity import NodeStateSignature
@@ -10,7 +10,7 @@ from rtl.management.place import WHOLE, PacketWrite
 from rtl.management.settings import SettingsSignature
 from rtl.management.task import SET_SLOT, SLOT_STEPS, Stage
 from rtl.management.trap_packet import FIRST_TOLD, TRAPS, head_words, trap_numbers
-from rtl.rotation import first_from, select
+from rtl.rotation import behind, first_from, select
 from wire.parameters import NodeParameters
 from wire.port_info import PORT_INFO
 
@@ -80,8 +80,7 @@ class Traps(Stage):
         self._write_head(m, count)
 
         first = Signal(traps)  # in the cycle before
-        place = Cat(~sent[:-1].any(), sent[:-1])  # behind it; if none has been sent, the first
-        m.d.sync += first.eq(first_from(m, pending, place))
+        m.d.sync += first.eq(first_from(m, pending, behind(m, sent)))
         with m.If(self.begins):
             m.d.sync += sent.eq(first)
         m.d.comb += self.tells.eq(Mux(self.steps.first & self.task.trap, self.sent[FIRST_TOLD:], 0))

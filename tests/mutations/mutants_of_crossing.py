@@ -12,7 +12,7 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "an output prefers the same input for ever",
         "crossing/matcher.py",
-        "m.d.sync += places[slot].eq(behind(accepted))",
+        "m.d.sync += places[slot].eq(place_behind)",
         "m.d.sync += places[slot].eq(places[slot])",
         mixed("crowd", "S"),
         Kind.ROW,
@@ -66,7 +66,7 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "a FIFO input prefers the same queue for ever",
         "crossing/copies.py",
-        "m.d.sync += place.eq(behind(served[: self.vls]))",
+        "m.d.sync += place.eq(place_behind)",
         "m.d.sync += place.eq(place)",
         mixed("two_queues", "S"),
         Kind.ROW,

@@ -40,13 +40,13 @@ def first_cyclic(requests: int, place: int) -> int:
 
 def test_the_first_request_from_a_place_on_is_chosen() -> None:
     cases = [(requests, place) for requests in range(1 << WIDTH) for place in range(WIDTH)]
-    masks = [(requests, 1 << place) for requests, place in cases]
+    masks = [(requests, (1 << WIDTH) - (1 << place)) for requests, place in cases]
     assert values_of(first_from, masks) == [first_cyclic(*case) for case in cases]
 
 
 def test_after_a_choice_the_one_behind_it_is_first() -> None:
     chosen = [(1 << number,) for number in range(WIDTH)]
-    place_masks = values_of(lambda _, mask: behind(mask), chosen)
+    place_masks = values_of(behind, chosen)
     everyone = (1 << WIDTH) - 1
     after = values_of(first_from, [(everyone, mask) for mask in place_masks])
     assert after == [1 << (number + 1) % WIDTH for number in range(WIDTH)]
