@@ -20,7 +20,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.time_limits import LifeClock, Stamp
+from rtl.crossing.time_limits import LifeClock, Stamp, outlived
 from rtl.link.packet_check import StoreRow
 from rtl.restoration import restored_write_port
 from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
@@ -38,6 +38,7 @@ __all__ = [
     "block_bits",
     "release_layout",
     "rows_with_next",
+    "verdict_layout",
 ]
 
 ROWS_OF_BLOCK = 16
@@ -79,6 +80,12 @@ def release_layout(bits: int) -> data.StructLayout:
     return data.StructLayout({"valid": 1, "slot": SLOT_BITS, "need": NEED_BITS, "first": bits, "last": bits})
 
 
+def verdict_layout(bits: int) -> data.StructLayout:
+    """What is known of a packet that has ended: it is `bad`; it has `outlived` its life time; its last block, `end`. Of
+    one that has not, the first two are 0."""
+    return data.StructLayout({"bad": 1, "outlived": 1, "end": bits})
+
+
 class FillSignature(wiring.Signature):
     """Packets that enter a buffer, seen from their source.
 
@@ -109,21 +116,15 @@ class BufferReadSignature(wiring.Signature):
     Members:
         block, row: the row to read.
         stored: that row. `aside`: what is stored beside it, see `rows_with_next`.
-        bad, end: if `block` is the first of its packet, and the packet has ended: it is bad; its last
-            block. `bad` is 0 before.
-        ended, stamp: if there are stamps: `block` being such a block, the packet has ended; when.
     """
 
-    def __init__(self, bits: int, *, stamped: bool) -> None:
+    def __init__(self, bits: int) -> None:
         super().__init__(
             {
                 "block": In(bits),
                 "row": In(ROW_BITS),
                 "stored": Out(StoredRow),
                 "aside": Out(ASIDE_BITS),
-                "bad": Out(1),
-                "end": Out(bits),
-                **({"ended": Out(1), "stamp": Out(Stamp)} if stamped else {}),
             }
         )
 
@@ -140,6 +141,7 @@ class Buffer(wiring.Component):
         fill: packets to be stored.
         first: the first block of the packet being written, from the cycle after its row 0 on.
         reads: one interface for each reader.
+        taken: the first block of a packet; `verdict` in the cycle after, see `verdict_layout`.
         release: a packet's blocks return; seen in `free` in the next cycle.
         clock: what the stamps are of.
     """
@@ -153,7 +155,9 @@ class Buffer(wiring.Component):
             {
                 "fill": In(FillSignature(len(self.pools))),
                 "first": Out(self.bits),
-                "reads": Out(BufferReadSignature(self.bits, stamped=stamped)).array(readers),
+                "reads": Out(BufferReadSignature(self.bits)).array(readers),
+                "taken": In(self.bits),
+                "verdict": Out(verdict_layout(self.bits)),
                 "release": In(release_layout(self.bits)),
                 **({"clock": In(LifeClock)} if stamped else {}),
             }
@@ -206,50 +210,26 @@ class Buffer(wiring.Component):
         store = Signal()
         m.d.comb += store.eq(write.valid & (write.accepted | (write.index[1:] == 0)))
 
-        # Verdicts, by a packet's first block: cleared with row 0, given with the end row.
-        stamp = {"ended": 1, "stamp": Stamp} if self.stamped else {}
-        verdict_layout = data.StructLayout({"bad": 1, "end": bits, **stamp})
-        m.submodules.verdicts = verdicts = Memory(
-            shape=verdict_layout, depth=blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
-        )
-        judge = verdicts.write_port()
-        m.d.comb += [
-            judge.en.eq((write.valid & write.first) | ending),
-            judge.addr.eq(Mux(write.first, block, self.first)),
-            judge.data.bad.eq(~write.first & write.bad),
-            judge.data.end.eq(block),
-        ]
-        if self.stamped:
-            m.d.comb += [judge.data.ended.eq(~write.first), judge.data.stamp.eq(self.clock.now)]
-
         # The list is linked as far as the packet goes before it is accepted, and so are rows from the third on.
         aside = Signal(ASIDE_BITS)
         for place, row in enumerate(rows_with_next(bits)):
             with m.If(write.index[:ROW_BITS] == row):
                 m.d.comb += aside.eq(walk.data[place * ASIDE_BITS :])
 
-        self._connect_readers(m, store, block, aside, judge)
+        self._connect_readers(m, store, block, aside)
+        self._keep_verdicts(m, ending, block)
         self._keep_pools(m, link)
         return m
 
-    def _connect_readers(self, m: Module, store: Value, block: Value, aside: Value, judge: Any) -> None:
+    def _connect_readers(self, m: Module, store: Value, block: Value, aside: Value) -> None:
         """Each has a copy of the rows, in which the row written is stored in this block, and this beside it."""
         write = self.fill.write
-        verdicts = m.submodules.verdicts
         word = data.StructLayout({"row": StoredRow, "aside": ASIDE_BITS})
-        judge_en_before, judge_addr_before = Signal(), Signal(self.bits)
-        m.d.sync += [judge_en_before.eq(judge.en), judge_addr_before.eq(judge.addr)]
         for number, reader in enumerate(self.reads):
             rows = Memory(shape=word, depth=self.blocks * ROWS_OF_BLOCK, init=[], attrs=NO_COLLISION)
             m.submodules[f"rows_{number}"] = rows
             store_port = rows.write_port()
             row_port = rows.read_port()
-            verdict_port = verdicts.read_port()
-            # A verdict is not seen by a read in the cycle in which it is given, which the memory answers with anything.
-            # The block that is read comes late in its cycle.
-            judged, block_before = Signal(name=f"judged_{number}"), Signal(self.bits, name=f"block_before_{number}")
-            m.d.sync += block_before.eq(reader.block)
-            m.d.comb += judged.eq(judge_en_before & (judge_addr_before == block_before))
             m.d.comb += [
                 store_port.en.eq(store),
                 store_port.addr.eq(Cat(write.index[:ROW_BITS], block)),
@@ -260,15 +240,41 @@ class Buffer(wiring.Component):
                 row_port.addr.eq(Cat(reader.row, reader.block)),
                 reader.stored.eq(row_port.data.row),
                 reader.aside.eq(row_port.data.aside),
-                verdict_port.addr.eq(reader.block),
-                reader.bad.eq(verdict_port.data.bad & ~judged),
-                reader.end.eq(verdict_port.data.end),
             ]
-            if self.stamped:
-                m.d.comb += [
-                    reader.ended.eq(verdict_port.data.ended & ~judged),
-                    reader.stamp.eq(verdict_port.data.stamp),
-                ]
+
+    def _keep_verdicts(self, m: Module, ending: Value, block: Value) -> None:
+        """By a packet's first block: cleared with row 0, given with the end row, which is stored in this block."""
+        write = self.fill.write
+        stamp = {"ended": 1, "stamp": Stamp} if self.stamped else {}
+        shape = data.StructLayout({"bad": 1, "end": self.bits, **stamp})
+        m.submodules.verdicts = verdicts = Memory(
+            shape=shape, depth=self.blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
+        )
+        judge, asked = verdicts.write_port(), verdicts.read_port()
+        m.d.comb += [
+            judge.en.eq((write.valid & write.first) | ending),
+            judge.addr.eq(Mux(write.first, block, self.first)),
+            judge.data.bad.eq(~write.first & write.bad),
+            judge.data.end.eq(block),
+            asked.addr.eq(self.taken),
+        ]
+
+        # A verdict is not seen by a read in the cycle in which it is given, which the memory answers with anything. The
+        # block that is taken comes late in its cycle.
+        judge_en_before, judge_addr_before, taken_before = Signal(), Signal(self.bits), Signal(self.bits)
+        judged = Signal()
+        m.d.sync += [judge_en_before.eq(judge.en), judge_addr_before.eq(judge.addr), taken_before.eq(self.taken)]
+        m.d.comb += [
+            judged.eq(judge_en_before & (judge_addr_before == taken_before)),
+            self.verdict.bad.eq(asked.data.bad & ~judged),
+            self.verdict.end.eq(asked.data.end),
+        ]
+        if self.stamped:
+            m.d.comb += [
+                judge.data.ended.eq(~write.first),
+                judge.data.stamp.eq(self.clock.now),
+                self.verdict.outlived.eq(asked.data.ended & ~judged & outlived(self.clock, asked.data.stamp)),
+            ]
 
     def _keep_pools(self, m: Module, link: Any) -> None:
         """A release appends its chain to its pool's free list."""

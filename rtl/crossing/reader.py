@@ -1,28 +1,29 @@
 """A reader: takes one granted packet at a time out of the buffer (docs/pipeline.md, section 8.1)."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import ASIDE_BITS, ROWS_OF_BLOCK, BufferReadSignature, release_layout, rows_with_next
-from rtl.crossing.causes import CAUSE_BITS, cause_of, reason_of
 from rtl.crossing.descriptions import description_layout
-from rtl.crossing.time_limits import LifeClock, outlived
 from rtl.widths import LENGTH_BITS, REASON_BITS, ROW_BITS
-from wire.trace import Discard
 
-__all__ = ["PassingRow", "Reader", "job_layout"]
+__all__ = ["PassingRow", "Reader", "fate_layout", "job_layout"]
 
 _X1_PHASE = 1
 """Cycle modulo 4 in which rows for a 1X output are read: three before they are on the wire."""
 
 
 def job_layout(block_bits: int) -> data.StructLayout:
-    """What is known of a packet at once: its first block, its output's width (4X).
+    """What is known of a packet at once: its first block, its output's width (4X)."""
+    return data.StructLayout({"first": block_bits, "wide": 1})
 
-    `ages`: it has a life time there. `cause`: why its output swallows it, for another reason than its life time.
+
+def fate_layout(block_bits: int) -> data.StructLayout:
+    """What becomes of a packet, in cycle x_0 + 1: it is bad, and not sent; or `swallowed`, for this reason
+    (`wire.trace.Discard`). If either, `end` is its last block.
     """
-    return data.StructLayout({"first": block_bits, "wide": 1, "ages": 1, "cause": CAUSE_BITS})
+    return data.StructLayout({"bad": 1, "swallowed": 1, "reason": REASON_BITS, "end": block_bits})
 
 
 PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n": LENGTH_BITS})
@@ -43,13 +44,12 @@ class Reader(wiring.Component):
         block_bits: bits of a block's number.
         outputs: how many there are.
         vls: data VLs.
-        aging: packets may have a life time.
 
     Members:
         phase: the cycle modulo 4.
         ready: it may take up a packet in this cycle.
         grant, to, job: a packet is taken up, for the output of this mask (x_0 = g+1). Which output and packet these are
-            comes late in the cycle. description: the rest of it, in the cycle after.
+            comes late in the cycle. description, fate: the rest of it, in the cycle after.
         free: idle, or it takes up a packet in this cycle, or this is the last read.
         stays_free: it is free in the next cycle unless it takes up a packet in this one.
         busy: mask of the output being served, from x_0+1 to the last busy cycle (section 8.3).
@@ -59,14 +59,12 @@ class Reader(wiring.Component):
         row: that row in the cycle after.
         done: the packet was done in the cycle before; `returns`: then its blocks return.
         release: a request from this cycle (y) on until `released`.
-        clock: of life time.
     """
 
-    def __init__(self, block_bits: int, outputs: int, vls: int, *, aging: bool) -> None:
+    def __init__(self, block_bits: int, outputs: int, vls: int) -> None:
         self.block_bits = block_bits
         self.outputs = outputs
         self.vls = vls
-        self.aging = aging
         self.job_layout = job_layout(block_bits)
         super().__init__(
             {
@@ -76,18 +74,18 @@ class Reader(wiring.Component):
                 "to": In(outputs),
                 "job": In(self.job_layout),
                 "description": In(description_layout(vls)),
+                "fate": In(fate_layout(block_bits)),
                 "free": Out(1, init=1),
                 "stays_free": Out(1),
                 "busy": Out(outputs),
                 "leaves": Out(outputs),
-                "memory": In(BufferReadSignature(block_bits, stamped=aging)),
+                "memory": In(BufferReadSignature(block_bits)),
                 "to_output": Out(outputs),
                 "row": Out(PassingRow),
                 "done": Out(1),
                 "returns": In(1),
                 "release": Out(release_layout(block_bits)),
                 "released": In(1),
-                **({"clock": In(LifeClock)} if aging else {}),
             }
         )
 
@@ -151,18 +149,17 @@ class Reader(wiring.Component):
         m.d.sync += read.eq(turn)
         with m.If(turn):
             m.d.sync += [first.eq(self.grant), final.eq(final_due)]
-        too_old = job.ages & self._is_too_old()
         m.d.comb += [
             passing.eq(read & ~over_early),
-            scrap.eq(passing & first & memory.bad),
-            swallowed.eq(passing & first & ~memory.bad & (job.cause.any() | too_old)),
+            scrap.eq(passing & first & self.fate.bad),
+            swallowed.eq(passing & first & self.fate.swallowed),
             ends_early.eq(passing & ~first & ~final & memory.stored.last),
             self.row.valid.eq(passing & ~scrap),
             self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
             self.row.bad.eq(Mux(first, scrap, passing & memory.stored.bad & (final | memory.stored.last))),
             self.row.n.eq(description.words),
         ]
-        self._fill_row(m, described, swallowed, self._reason(job.cause, too_old))
+        self._fill_row(m, described, swallowed)
         m.d.sync += [dropped.eq(scrap | swallowed), early.eq(ends_early)]
 
         # What comes behind the last read.
@@ -199,24 +196,13 @@ class Reader(wiring.Component):
             m.d.sync += said.eq(Cat(said[ASIDE_BITS:], self.memory.aside))
         return said[: self.block_bits]
 
-    def _is_too_old(self) -> Value:
-        """What has a life time is beyond it, in cycle x_0 + 1."""
-        if not self.aging:
-            return Const(0, 1)
-        return self.memory.ended & outlived(self.clock, self.memory.stamp)
-
-    def _reason(self, cause: Value, too_old: Value) -> Value:
-        """The first that applies."""
-        before = (cause == cause_of(Discard.NEIGHBOR_MTU)) | (cause == cause_of(Discard.INACTIVE))
-        return Mux(too_old & ~before, Discard.LIFE_TIME, reason_of(cause))[:REASON_BITS]
-
-    def _fill_row(self, m: Module, described: Value, swallowed: Value, reason: Value) -> None:
+    def _fill_row(self, m: Module, described: Value, swallowed: Value) -> None:
         """The row as stored, except what crosses in place of SDP, and of what is not sent."""
         stored = self.memory.stored.data
         lane_0 = Mux(described, self.description.need, stored[24:])
         m.d.comb += self.row.data.eq(Cat(stored[:24], lane_0))
         with m.If(swallowed):
-            m.d.comb += self.row.data[16:][:REASON_BITS].eq(reason)
+            m.d.comb += self.row.data[16:][:REASON_BITS].eq(self.fate.reason)
 
     def _become_free(self, m: Module, is_over: Value, served: Value) -> None:
         """The next cycle has the last read, or none: known now, as all inputs and outputs look at it."""
@@ -237,7 +223,7 @@ class Reader(wiring.Component):
         ended = Signal()  # the last read was in the cycle before
         end = Signal(self.block_bits)  # of the packet whose row 0 was read two cycles ago
         blocks = [Signal(self.block_bits, name=f"block_{ago}") for ago in (1, 2)]  # that were read
-        m.d.sync += [ended.eq(last_read), end.eq(self.memory.end), blocks[0].eq(block), blocks[1].eq(blocks[0])]
+        m.d.sync += [ended.eq(last_read), end.eq(self.fate.end), blocks[0].eq(block), blocks[1].eq(blocks[0])]
         now, kept = Signal(self.release.shape()), Signal(self.release.shape())
         m.d.comb += [
             self.done.eq(ended | dropped | early),

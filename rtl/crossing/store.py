@@ -10,12 +10,12 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 from rtl.crossing.acceptance import Acceptance
 from rtl.crossing.arrivals import joining_layout
 from rtl.crossing.buffer import Buffer, FillSignature, block_bits
-from rtl.crossing.causes import CAUSE_BITS, cause_of
+from rtl.crossing.causes import CAUSE_BITS, cause_of, reason_of
 from rtl.crossing.copies import CopyReturns
 from rtl.crossing.descriptions import Descriptions
 from rtl.crossing.fifo import FifoQueues
 from rtl.crossing.queueing import HeadsSignature, copies_layout, routed_layout
-from rtl.crossing.reader import PassingRow, Reader, job_layout
+from rtl.crossing.reader import PassingRow, Reader, fate_layout, job_layout
 from rtl.crossing.time_limits import LifeClock
 from rtl.crossing.voq import VirtualOutputQueues
 from rtl.rotation import any_of, lowest, select
@@ -161,16 +161,23 @@ class PacketStore(wiring.Component):
 
         # The lowest-numbered reader that may takes the head that is accepted (x_0); the rest of it follows in the next
         # cycle. Which reader that is, and whether there is one, is known early.
-        readers = [Reader(self.block_bits, self.outputs, self.vls, aging=self.aging) for _ in range(self.readers)]
+        readers = [Reader(self.block_bits, self.outputs, self.vls) for _ in range(self.readers)]
         for number, reader in enumerate(readers):
             m.submodules[f"reader_{number}"] = reader
             connect(m, reader.memory, buffer.reads[number])
         if self.aging:
-            m.d.comb += [buffer.clock.eq(self.clock), *(reader.clock.eq(self.clock) for reader in readers)]
+            m.d.comb += buffer.clock.eq(self.clock)
         taker = Signal(self.readers)
         ready = Cat(reader.ready for reader in readers)
         m.d.comb += taker.eq(Mux(accepts, lowest(m, ready), 0))
-        job = self._find_job(m, queues, acceptance.first)
+        job, fate = Signal(job_layout(self.block_bits)), self._find_fate(m, queues, buffer)
+        wide = Signal(self.outputs)  # in the cycle of the offer
+        m.d.sync += wide.eq(crossing.wide)
+        m.d.comb += [
+            job.first.eq(acceptance.first),
+            job.wide.eq((crossing.accepted & wide).any()),
+            buffer.taken.eq(acceptance.first),
+        ]
         for number, reader in enumerate(readers):
             m.d.comb += [
                 crossing.to_output[number].eq(reader.to_output),
@@ -180,6 +187,7 @@ class PacketStore(wiring.Component):
                 reader.to.eq(crossing.accepted),
                 reader.job.eq(job),
                 reader.description.eq(descriptions.description),
+                reader.fate.eq(fate),
             ]
         m.d.comb += crossing.busy.eq(any_of(reader.busy for reader in readers))
         # Registers of their own: all inputs and outputs look at them.
@@ -196,23 +204,28 @@ class PacketStore(wiring.Component):
         self._return_blocks(m, buffer, readers, taker, queues.copy)
         return m
 
-    def _find_job(self, m: Module, queues: Any, first: Value) -> data.View:
-        """The packet that is accepted. All that an output has to say of it is ready before it is known which it is."""
-        heads, credited = self.crossing.heads, range(self.credited)
-        accepted = self.crossing.accepted
-        job = Signal(job_layout(self.block_bits))
-        wide = Signal(self.outputs)  # in the cycle of the offer
-        m.d.sync += wide.eq(self.crossing.wide)
-        too_long = cause_of(Discard.NEIGHBOR_MTU)
+    def _find_fate(self, m: Module, queues: Any, buffer: Buffer) -> data.View:
+        """Of the packet that was accepted in the cycle before. All that an output has to say of it is ready before it
+        is known which it is."""
+        accepted, credited = self.crossing.accepted[: self.credited], range(self.credited)
+        offered = self.crossing.heads.slots_offered
+        too_long, inactive = cause_of(Discard.NEIGHBOR_MTU), cause_of(Discard.INACTIVE)
         causes = [Mux(queues.oversize[output], too_long, self.crossing.causes[output]) for output in credited]
-        on_data_vl = Cat(~heads.slots_offered[output][self.vls] for output in credited)
+        cause, ages = Signal(CAUSE_BITS), Signal()
+        on_data_vl = Cat(~offered[output][self.vls] for output in credited)
+        m.d.sync += [cause.eq(select(accepted, causes)), ages.eq((accepted & on_data_vl).any())]
+
+        # The first reason that applies.
+        fate, too_old = Signal(fate_layout(self.block_bits)), Signal()
+        before = (cause == too_long) | (cause == inactive)
         m.d.comb += [
-            job.first.eq(first),
-            job.wide.eq((accepted & wide).any()),
-            job.ages.eq((accepted[: self.credited] & on_data_vl).any()),
-            job.cause.eq(select(accepted[: self.credited], causes)),
+            too_old.eq(ages & buffer.verdict.outlived),
+            fate.bad.eq(buffer.verdict.bad),
+            fate.swallowed.eq(~fate.bad & (cause.any() | too_old)),
+            fate.reason.eq(Mux(too_old & ~before, Discard.LIFE_TIME, reason_of(cause))),
+            fate.end.eq(buffer.verdict.end),
         ]
-        return job
+        return fate
 
     def _return_blocks(
         self, m: Module, buffer: Buffer, readers: Sequence[Reader], taker: Value, copy: data.View

@@ -156,7 +156,7 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet known to be bad is sent",
         "crossing/reader.py",
-        "scrap.eq(passing & first & memory.bad)",
+        "scrap.eq(passing & first & self.fate.bad)",
         "scrap.eq(0)",
         mixed("bad_packets_wait", "S"),
         Kind.SCRAP,
@@ -173,9 +173,9 @@ LINK_MUTANTS: Final = (
     ),
     Mutant(
         "a packet for a dead port is read to its end",
-        "crossing/reader.py",
-        "(job.cause.any() | too_old)",
-        "((job.cause == cause_of(Discard.NEIGHBOR_MTU)) | too_old)",
+        "crossing/store.py",
+        "(cause.any() | too_old)",
+        "((cause == too_long) | too_old)",
         mixed("dead_port", "S"),
         Kind.TX_DISCARD,
         "S[2]",
