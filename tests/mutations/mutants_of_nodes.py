@@ -450,7 +450,7 @@ NODE_MUTANTS: Final = (
         "what departs is looked for in the table of the port it came by",
         "switch/partition.py",
         "Mux(self.output == self.ports, 0, self.output)",
-        "Mux(self.output == self.ports, 0, self.port - 1)",
+        "Mux(self.output == self.ports, 0, self.input)",
         mixed("partitions", "S"),
         Kind.RX_DATA,
         "S[2]",
