@@ -58,15 +58,16 @@ class WireTap(WireLog):
 
     def _is_plain(self, sending: Transmission) -> bool:
         """Nothing but the packet's own rows was on the wires, at one pace, and no more than its PktLen says."""
-        if isinstance(sending, DataTransmission) and _pkt_len(sending.content.data) < sending.end:
-            return False
         first, last = sending.w0, sending.w0 + sending.end * sending.pitch
         if sending.refused >= 0 or (self._injected and any(first <= cycle <= last for cycle in self._injected)):
             return False
         if any(first < epoch <= last for epoch in self._epochs):
             return False
         since, pace = next(change for change in reversed(self._paces) if change[0] <= last)
-        return since <= first and pace == sending.pitch
+        if since > first or pace != sending.pitch:
+            return False
+        # Of a packet that was cut the whole content may never be known.
+        return not isinstance(sending, DataTransmission) or _pkt_len(sending.content.data) >= sending.end
 
     def _frame_sending(self, sending: Transmission) -> None:
         """Its rows as far as they were on the wires; what came in place of the others is framed with what follows."""
