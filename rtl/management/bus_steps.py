@@ -393,7 +393,7 @@ class BusSteps(Stage):
         access, word = number[:3], number[3:]
         chosen, target, modifier = self.attribute.chosen, self.attribute.target, self.task.head.attribute_modifier
         port = target.port if self._is_switch else Const(1, 1)
-        half = self.word.request.word_select(~access[0], WORD_BITS // 2)
+        half = Mux(access[0], self.word.request[: WORD_BITS // 2], self.word.request[WORD_BITS // 2 :])
         found = []
 
         def add(kind: SmaAttribute, write: Value, addr: Value, entry: Value) -> None:
