@@ -190,6 +190,13 @@ def _looked_up(word: Value, found: Mapping[int, int]) -> Value:
     return Array(map(Const, values))[word]
 
 
+def _part_of(word: Value, number: Value) -> Value:
+    """Of the equal parts of a word, the highest first, as many as there are numbers of so many bits."""
+    parts = 1 << len(number)
+    bits = len(word) // parts
+    return Array(word[bits * part :][:bits] for part in reversed(range(parts)))[number]
+
+
 def _access(read: Value | int = 0, write: Value | int = 0, addr: Value | int = 0, wdata: Value | int = 0) -> Value:
     """An `Access`, which is put together."""
     return Cat(_as_wide(write, 1), _as_wide(read, 1), _as_wide(addr, ADDRESS_BITS), _as_wide(wdata, WORD_BITS))
@@ -393,7 +400,7 @@ class BusSteps(Stage):
         access, word = number[:3], number[3:]
         chosen, target, modifier = self.attribute.chosen, self.attribute.target, self.task.head.attribute_modifier
         port = target.port if self._is_switch else Const(1, 1)
-        half = Mux(access[0], self.word.request[: WORD_BITS // 2], self.word.request[WORD_BITS // 2 :])
+        half = _part_of(self.word.request, access[:1])
         found = []
 
         def add(kind: SmaAttribute, write: Value, addr: Value, entry: Value) -> None:
@@ -417,7 +424,7 @@ class BusSteps(Stage):
             SmaAttribute.LINEAR_FORWARDING_TABLE,
             below(word, BLOCK_WORDS) & below(access, WORD_BITS // _LFT_ENTRY) & below(lid, self._lft_size),
             Cat(lid, Const(LFT_PAGE, 8)),
-            self.word.request.word_select(~access[:2], _LFT_ENTRY),
+            _part_of(self.word.request, access[:2]),
         )
         mlid = Cat(access[:1], word[:4], target.block)[:_OFFSET_BITS]
         position = place(MFT_MODIFIER["position"]).of(modifier)
@@ -429,7 +436,7 @@ class BusSteps(Stage):
         )
         # The last entry of a word is written when the next word is there.
         of_last = access.all()
-        of_sl = Mux(of_last, before[:_SL_ENTRY], self.word.request.word_select(~access, _SL_ENTRY))
+        of_sl = Mux(of_last, before[:_SL_ENTRY], _part_of(self.word.request, access))
         page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]
         add(
             SmaAttribute.SL_TO_VL_MAPPING_TABLE,
