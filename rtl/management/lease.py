@@ -48,7 +48,8 @@ class Lease(wiring.Component):
             starts.eq(self.violated & ((seconds == 0) | self.expired)),
             next_ends.eq(Mux(starts, self.second == 1, cycles == second)),
         ]
-        m.d.sync += [ends.eq(next_ends), cycles.eq(cycles + 1)]
+        with m.If(starts | (seconds != 0)):  # else it rests, and so may a simulator
+            m.d.sync += [ends.eq(next_ends), cycles.eq(cycles + 1)]
         with m.If(starts):
             m.d.sync += [seconds.eq(self.period), second.eq(self.second), cycles.eq(2)]
         with m.Elif(self.stops):

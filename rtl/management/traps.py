@@ -87,7 +87,8 @@ class Traps(Stage):
 
         # The timer counts up to a power of two, a cycle ahead.
         waits, ahead, code = Signal(), Signal(_TIMER_BITS), Signal(_CODE_BITS)
-        m.d.sync += ahead.eq(ahead + 1)
+        with m.If(waits):
+            m.d.sync += ahead.eq(ahead + 1)
         with m.If(ahead[_UNIT_BITS:].bit_select(code, 1)):
             m.d.sync += waits.eq(0)
         with m.If(self.steps.first & self.task.trap):
