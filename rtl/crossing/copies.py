@@ -139,8 +139,8 @@ class CopyQueues(wiring.Component):
         outputs, data_queues = range(self.outputs), range(self.vls)
         went = [Signal(self.outputs, name=f"went_{queue}") for queue in range(self.count)]
         m.d.sync += [before.eq(now) for before, now in zip(went, going, strict=True)]
-        place, served = Signal(self.vls), Signal(self.count)
-        place_behind = behind(m, served[: self.vls])
+        last, served = Signal(self.vls), Signal(self.count)
+        place = behind(m, last)
         choices = []
         for o in outputs:
             fits = Cat(went[queue][o] & (self.slots[o] & of[o]).any() for queue, of in enumerate(slots))
@@ -156,7 +156,7 @@ class CopyQueues(wiring.Component):
             ),
         ]
         with m.If(served[: self.vls].any()):
-            m.d.sync += place.eq(place_behind)
+            m.d.sync += last.eq(served)
         return served
 
     def _slots(self, m: Module, name: str, queue: int, copies: data.View) -> list[Value]:

@@ -64,12 +64,11 @@ class Grant(wiring.Component):
         if isinstance(vl_arbiter, VlArbiter):
             connect(m, flipped(self.vl_arbitration), vl_arbiter.port)
         accepted = Signal(self.inputs)
-        slots = vls + 1
-        places = Signal(data.ArrayLayout(self.inputs, slots))  # each slot's turn among the inputs
+        places = Signal(data.ArrayLayout(self.inputs, vls + 1))  # each slot's turn among the inputs
         m.d.sync += [accepted.eq(self.accepted), self.slot_granted.eq(self.slot)]
         m.d.comb += self.granted.eq(accepted.any())
         place_behind = behind(m, accepted)
-        for slot in range(slots):
+        for slot in range(vls + 1):
             with m.If(self.granted & self.slot_granted[slot]):
                 m.d.sync += places[slot].eq(place_behind)
         m.d.comb += [

@@ -66,8 +66,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "a FIFO input prefers the same queue for ever",
         "crossing/copies.py",
-        "m.d.sync += place.eq(place_behind)",
-        "m.d.sync += place.eq(place)",
+        "m.d.sync += last.eq(served)",
+        "m.d.sync += last.eq(last)",
         mixed("two_queues", "S"),
         Kind.ROW,
         "S[2]",
