@@ -11,7 +11,7 @@ from rtl.below import below
 from rtl.management.attribute import WORDS, Attribute, Word
 from rtl.management.attribute_memory import BLOCK_WORDS, SL_TO_VL_WORDS
 from rtl.management.departure import Route
-from rtl.management.place import WORD_BITS, Place, place
+from rtl.management.place import WORD_BITS, Place, part_of, place
 from rtl.management.pma import PMA_ACCESSES
 from rtl.management.set_rules import PORT_INFO_WRITES, SWITCH_INFO_WRITES, WRITES
 from rtl.management.task import IN_SLOT_BITS, SET_SLOT, SHORT_STEPS, SLOT_STEPS, WORD_TAKEN, OfSlot, Stage
@@ -188,13 +188,6 @@ def _looked_up(word: Value, found: Mapping[int, int]) -> Value:
     for of_word in range(WORDS):
         values.append(found.get(of_word, values[-1] if values else next(iter(found.values()), 0)))
     return Array(map(Const, values))[word]
-
-
-def _part_of(word: Value, number: Value) -> Value:
-    """Of the equal parts of a word, the highest first, as many as there are numbers of so many bits."""
-    parts = 1 << len(number)
-    bits = len(word) // parts
-    return Array(word[bits * part :][:bits] for part in reversed(range(parts)))[number]
 
 
 def _access(read: Value | int = 0, write: Value | int = 0, addr: Value | int = 0, wdata: Value | int = 0) -> Value:
@@ -400,7 +393,7 @@ class BusSteps(Stage):
         access, word = number[:3], number[3:]
         chosen, target, modifier = self.attribute.chosen, self.attribute.target, self.task.head.attribute_modifier
         port = target.port if self._is_switch else Const(1, 1)
-        half = _part_of(self.word.request, access[:1])
+        half = part_of(self.word.request, access[:1])
         found = []
 
         def add(kind: SmaAttribute, write: Value, addr: Value, entry: Value) -> None:
@@ -424,7 +417,7 @@ class BusSteps(Stage):
             SmaAttribute.LINEAR_FORWARDING_TABLE,
             below(word, BLOCK_WORDS) & below(access, WORD_BITS // _LFT_ENTRY) & below(lid, self._lft_size),
             Cat(lid, Const(LFT_PAGE, 8)),
-            _part_of(self.word.request, access[:2]),
+            part_of(self.word.request, access[:2]),
         )
         mlid = Cat(access[:1], word[:4], target.block)[:_OFFSET_BITS]
         position = place(MFT_MODIFIER["position"]).of(modifier)
@@ -436,7 +429,7 @@ class BusSteps(Stage):
         )
         # The last entry of a word is written when the next word is there.
         of_last = access.all()
-        of_sl = Mux(of_last, before[:_SL_ENTRY], _part_of(self.word.request, access))
+        of_sl = Mux(of_last, before[:_SL_ENTRY], part_of(self.word.request, access))
         page = (SL_TO_VL_PAGE - 1 + target.in_port)[:8]
         add(
             SmaAttribute.SL_TO_VL_MAPPING_TABLE,

@@ -11,7 +11,7 @@ from rtl.link.crc import lanes_of
 from rtl.management.attribute import Word
 from rtl.management.mad_head import mad_place
 from rtl.management.mad_packet import BTH_START, DETH_START, GRH_WORD, MAD_START, MAD_WORDS
-from rtl.management.place import WORD_BITS, PacketWrite, Place, bytes_of, place, word_of
+from rtl.management.place import WORD_BITS, PacketWrite, Place, bytes_of, part_of, place, word_of
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop
 from rtl.management.task import ANSWER_SLOT, SLOT_STEPS, Stage
@@ -146,13 +146,12 @@ class Departure(Stage):
     def _find_slot(self, m: Module) -> None:
         steps, task, head, word = self.steps, self.task, self.task.head, self.word
         place_in_word, number = head.sl[:_SL_PLACE_BITS], head.sl[_SL_PLACE_BITS:]
-        entries = Array(word.kept.word_select(_SL_OF_WORD - 1 - place, _SL_ENTRY) for place in range(_SL_OF_WORD))
         there = steps.at_in_slot(0) & steps.of_slot.in_answer & (word.number == number) & ~task.congestion
         there |= steps.at(SLOT_STEPS * ANSWER_SLOT - 1) & task.congestion
         with m.If(steps.first):
             m.d.sync += self.slot.eq(Mux(task.gmp, head.slot, self._parameters.vls))
         with m.Elif(there & task.gmp & ~task.from_host):
-            m.d.sync += self.slot.eq(entries[place_in_word])
+            m.d.sync += self.slot.eq(part_of(word.kept, place_in_word))
         m.d.comb += self.leaves.eq(self.to_output.any() & (~task.gmp | below(self.slot, self._parameters.vls)))
 
     def _write(self, m: Module, where: Place, in_word: Value | int, word: Value | int) -> None:

@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from amaranth.hdl import Const, Value
+from amaranth.hdl import Array, Const, Value
 from amaranth.lib import data
 
 from rtl.management.mad_packet import KEPT_WORDS
@@ -21,6 +21,7 @@ __all__ = [
     "constant_words",
     "fields_in_words",
     "masks",
+    "part_of",
     "place",
     "word_of",
 ]
@@ -75,6 +76,13 @@ def place(field: Field, start: int = 0) -> Place:
     if lsb + field.width > WORD_BITS:
         raise ValueError(f"field {field.name} of {field.width} bits does not lie in one word")
     return Place(word_of(field, start), lsb, field.width)
+
+
+def part_of(word: Value, number: Value) -> Value:
+    """Of the equal parts of a word, the highest first, as many as there are numbers of so many bits."""
+    parts = 1 << len(number)
+    bits = len(word) // parts
+    return Array(word[bits * part :][:bits] for part in reversed(range(parts)))[number]
 
 
 def masks(field: Field, start: int = 0) -> dict[int, int]:
