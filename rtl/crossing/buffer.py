@@ -27,7 +27,6 @@ from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
 __all__ = [
     "ASIDE_BITS",
-    "BLOCK_RAM",
     "LUT_RAM",
     "NO_COLLISION",
     "ROWS_OF_BLOCK",
@@ -36,6 +35,7 @@ __all__ = [
     "FillSignature",
     "StoredRow",
     "block_bits",
+    "memory_by_block",
     "release_layout",
     "rows_with_next",
     "verdict_layout",
@@ -50,11 +50,18 @@ NO_COLLISION = {"no_rw_check": 1}
 """Attribute of a memory in which a word read while it is written does not matter: synthesis need not keep
 the old one."""
 
-BLOCK_RAM = {"ram_style": "block"}
-"""Attribute of a memory that is small enough for distributed RAM, and read too often for it."""
-
 LUT_RAM = {"ram_style": "distributed"}
-"""Attribute of a memory whose answer is needed sooner than a block RAM yields it."""
+"""Attribute of a memory whose answer is needed sooner than a block RAM yields it, or that is too small for one."""
+
+_BLOCK_RAM = {"ram_style": "block"}
+_LEAST_FOR_BLOCK_RAM = 33
+"""Words. Fewer take two rows of LUT RAM."""
+
+
+def memory_by_block(blocks: int) -> dict[str, Any]:
+    """Attributes of a memory of a word for each of so many blocks, as `NO_COLLISION`."""
+    return NO_COLLISION | (LUT_RAM if blocks < _LEAST_FOR_BLOCK_RAM else _BLOCK_RAM)
+
 
 StoredRow = data.StructLayout({"data": 32, "last": 1, "bad": 1})
 """A row as stored: `last` marks the packet's end row (also an early one), `bad` goes with it."""
@@ -174,7 +181,7 @@ class Buffer(wiring.Component):
             shape=unsigned(bits),
             depth=blocks,
             init=[(block + 1) % blocks for block in range(blocks)],
-            attrs=NO_COLLISION | BLOCK_RAM,
+            attrs=memory_by_block(blocks),
         )
         link = restored_write_port(m, following, lambda block: Mux(block == blocks - 1, 0, block + 1))
         walk = following.read_port()
@@ -248,7 +255,7 @@ class Buffer(wiring.Component):
         stamp = {"ended": 1, "stamp": Stamp} if self.stamped else {}
         shape = data.StructLayout({"bad": 1, "end": self.bits, **stamp})
         m.submodules.verdicts = verdicts = Memory(
-            shape=shape, depth=self.blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
+            shape=shape, depth=self.blocks, init=[], attrs=memory_by_block(self.blocks)
         )
         judge, asked = verdicts.write_port(), verdicts.read_port()
         m.d.comb += [

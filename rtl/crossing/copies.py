@@ -2,11 +2,12 @@
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.eligibility import ROOM, data_eligible, send_facts_layout
 from rtl.crossing.queueing import copies_layout, copy_layout
-from rtl.crossing.queues import PacketQueues, packet_layout
+from rtl.crossing.queues import PacketQueues
+from rtl.crossing.successors import SuccessorsSignature, packet_layout
 from rtl.rotation import any_of, behind, first_from, select
 from rtl.widths import NEED_BITS
 
@@ -20,7 +21,7 @@ class CopyQueues(wiring.Component):
 
     Args:
         count: of the queues.
-        block_bits, blocks: of the input's buffer: bits of a block's number, and how many there are.
+        block_bits: of a block's number in the input's buffer.
         outputs, credited, vls: see `HeadsSignature`.
 
     Members:
@@ -31,21 +32,19 @@ class CopyQueues(wiring.Component):
         following: what `requests` will be in the next cycle. `starving`: what `HeadsSignature` has there of that name.
         slots: of each output that made an offer to this input in the cycle before (g), the slot, one-hot.
         to: one-hot, the output for which one of these heads is taken in this cycle (x_0); none if 0.
-        starts, loads, successor, heads: see `PacketQueues`.
+        starts, loads, link, heads: see `PacketQueues`.
         choices: of each output, the queue whose head goes, if one of these goes there in this cycle (x_0), one-hot.
-        oversize, taken, copy: see `QueueingSignature`.
+        oversize, copy: see `QueueingSignature`.
     """
 
-    def __init__(self, count: int, block_bits: int, blocks: int, outputs: int, credited: int, vls: int) -> None:
+    def __init__(self, count: int, block_bits: int, outputs: int, credited: int, vls: int) -> None:
         self.count = count
-        self.block_bits = block_bits
-        self.blocks = blocks
         self.outputs = outputs
         self.credited = credited
         self.vls = vls
         heads = data.ArrayLayout(outputs, vls + 1)
         key = data.StructLayout({"need": NEED_BITS, "copies": copies_layout(outputs, credited, vls)})
-        self._packet = packet_layout(block_bits, key)
+        self.packet = packet_layout(block_bits, key)
         super().__init__(
             {
                 "join": In(1),
@@ -63,11 +62,10 @@ class CopyQueues(wiring.Component):
                 "to": In(outputs),
                 "starts": Out(count),
                 "loads": Out(count),
-                "successor": Out(self._packet),
-                "heads": Out(data.ArrayLayout(self._packet, count)),
+                "link": Out(SuccessorsSignature(self.packet)),
+                "heads": Out(data.ArrayLayout(self.packet, count)),
                 "choices": Out(data.ArrayLayout(count, outputs)),
                 "oversize": Out(credited),
-                "taken": In(block_bits),
                 "copy": Out(copy_layout(vls)),
             }
         )
@@ -76,7 +74,8 @@ class CopyQueues(wiring.Component):
         """Join; heads and requests, queue by queue; which of them goes; what was taken."""
         m = Module()
         outputs, numbers = range(self.outputs), range(self.count)
-        m.submodules.queues = queues = PacketQueues(self.count, self.blocks, self._packet)
+        m.submodules.queues = queues = PacketQueues(self.count, self.packet)
+        connect(m, queues.link, flipped(self.link))
         m.d.comb += [
             queues.join.eq(self.join),
             queues.join_queue.eq(self.queue),
@@ -84,10 +83,8 @@ class CopyQueues(wiring.Component):
             queues.join_packet.key.need.eq(self.need),
             queues.join_packet.key.copies.eq(self.copies),
             queues.ended.eq(self.ended),
-            queues.taken.eq(self.taken),
             self.starts.eq(queues.starts),
             self.loads.eq(queues.loads),
-            self.successor.eq(queues.successor),
             self.heads.eq(queues.heads),
         ]
 

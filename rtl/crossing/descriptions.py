@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.buffer import BLOCK_RAM, NO_COLLISION
+from rtl.crossing.buffer import memory_by_block
 from rtl.widths import LENGTH_BITS, NEED_BITS
 
 __all__ = ["Descriptions", "description_layout"]
@@ -46,7 +46,7 @@ class Descriptions(wiring.Component):
         """A memory."""
         m = Module()
         m.submodules.memory = memory = Memory(
-            shape=self._layout, depth=self._blocks, init=[], attrs=NO_COLLISION | BLOCK_RAM
+            shape=self._layout, depth=self._blocks, init=[], attrs=memory_by_block(self._blocks)
         )
         write, read = memory.write_port(), memory.read_port()
         m.d.comb += [

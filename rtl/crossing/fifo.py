@@ -16,6 +16,7 @@ class FifoQueues(InputQueues):
         m = Module()
         port, heads, packet = self.queueing, self.queueing.heads, self.queueing.packet
         queues = self._copy_queues(m, self.vls + 1)
+        self._link(m, queues)
         copies = queues.copies
         m.d.comb += [
             queues.join.eq(port.join),

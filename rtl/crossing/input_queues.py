@@ -2,11 +2,12 @@
 
 from amaranth.hdl import Module, Value
 from amaranth.lib import data, wiring
-from amaranth.lib.wiring import Out
+from amaranth.lib.wiring import Out, connect
 
 from rtl.crossing.copies import CopyQueues
 from rtl.crossing.queueing import QueueingSignature
-from rtl.crossing.queues import PacketQueues, packet_layout
+from rtl.crossing.queues import PacketQueues
+from rtl.crossing.successors import Successors, packet_layout
 
 __all__ = ["InputQueues"]
 
@@ -44,10 +45,9 @@ class InputQueues(wiring.Component):
 
     def _packet_queues(self, m: Module, count: int, key: data.StructLayout | None, queue: Value) -> PacketQueues:
         """So many queues with this key. A packet joins QUEUE, its key being what the queues keep of it."""
-        m.submodules.queues = queues = PacketQueues(count, self.blocks, packet_layout(self.block_bits, key))
+        m.submodules.queues = queues = PacketQueues(count, packet_layout(self.block_bits, key))
         m.d.comb += [
             queues.ended.eq(self.queueing.ended),
-            queues.taken.eq(self.queueing.taken),
             queues.join_queue.eq(queue),
             queues.join_packet.first.eq(self.queueing.first),
         ]
@@ -57,15 +57,21 @@ class InputQueues(wiring.Component):
 
     def _copy_queues(self, m: Module, count: int) -> CopyQueues:
         """Queues for packets with copies, the data VLs' first. How they join is left open."""
-        shape = (self.block_bits, self.blocks, self.outputs, self.credited, self.vls)
+        shape = (self.block_bits, self.outputs, self.credited, self.vls)
         m.submodules.copy_queues = queues = CopyQueues(count, *shape)
         m.d.comb += [
             queues.ended.eq(self.queueing.ended),
             queues.queue.eq(self.queueing.packet.pool),
             queues.first.eq(self.queueing.first),
-            queues.taken.eq(self.queueing.taken),
             queues.need.eq(self.queueing.packet.need),
             queues.facts.eq(self.queueing.heads.facts),
             queues.slots.eq(self.queueing.heads.slots_offered),
         ]
         return queues
+
+    def _link(self, m: Module, *kinds: PacketQueues | CopyQueues) -> None:
+        """These are all queues of the input."""
+        m.submodules.successors = successors = Successors(self.blocks, [kind.packet for kind in kinds])
+        for place, kind in zip(successors.kinds, kinds, strict=True):
+            connect(m, place, kind.link)
+        m.d.comb += successors.taken.eq(self.queueing.taken)

@@ -38,6 +38,7 @@ class VirtualOutputQueues(InputQueues):
         if self.multicast:
             self._add_multicast(m, queues, requests, starving, visible, oversize)
         else:
+            self._link(m, queues)
             takes = (port.accepted[o].replicate(slots) & heads.slots_offered[o] for o in range(self.outputs))
             m.d.comb += [
                 queues.join.eq(port.join),
@@ -54,9 +55,9 @@ class VirtualOutputQueues(InputQueues):
         then of multicast packets."""
         outputs, slots = range(self.outputs), self.vls + 1
         m.submodules.first_blocks = blocks = FirstBlocks(self.outputs, len(offered[0]), self.block_bits)
-        for place, name, packet in (
-            (blocks.starting, "starts", queues.join_packet),
-            (blocks.loading, "loads", queues.successor),
+        for place, name, first in (
+            (blocks.starting, "starts", queues.join_packet.first),
+            (blocks.loading, "loads", m.submodules.successors.first),
         ):
             by_output = [getattr(queues, name)[o * slots :][:slots] for o in outputs]
             of_copies = Signal(self.vls, name=f"copies_{name}")  # one that is for all outputs
@@ -65,11 +66,8 @@ class VirtualOutputQueues(InputQueues):
             m.d.comb += [
                 place.to.eq(Cat(mask.any() | of_copies.any() for mask in by_output)),
                 place.queue.eq(number_of(Cat(any_of(by_output), of_copies))),
-                place.first.eq(packet.first),
+                place.first.eq(first),
             ]
-            if copies is not None and name == "loads":
-                with m.If(of_copies.any()):
-                    m.d.comb += place.first.eq(copies.successor.first)
         m.d.comb += [queue.eq(number_of(mask)) for queue, mask in zip(blocks.queues, offered, strict=True)]
         m.d.comb += self.queueing.firsts.eq(blocks.firsts)
 
@@ -123,6 +121,7 @@ class VirtualOutputQueues(InputQueues):
         port, heads = self.queueing, self.queueing.heads
         outputs, slots = range(self.outputs), self.vls + 1
         copies = self._copy_queues(m, self.vls)
+        self._link(m, queues, copies)
         others = Signal(data.ArrayLayout(self.outputs, slots))  # what QUEUES ask for
         m.d.comb += [
             queues.join.eq(port.join & ~port.has_copies),

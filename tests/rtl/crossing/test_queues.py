@@ -5,10 +5,13 @@ from collections import defaultdict, deque
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module
 from amaranth.lib import data
+from amaranth.lib.wiring import connect
 from amaranth.sim import Simulator
 
-from rtl.crossing.queues import PacketQueues, packet_layout
+from rtl.crossing.queues import PacketQueues
+from rtl.crossing.successors import Successors, packet_layout
 from tests.rtl.quick_engine import QuickEngine
 
 QUEUES = 6
@@ -43,7 +46,10 @@ class Reference:
 def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
-    dut = PacketQueues(QUEUES, BLOCKS, PACKET)
+    m = Module()
+    m.submodules.queues = dut = PacketQueues(QUEUES, PACKET)
+    m.submodules.successors = successors = Successors(BLOCKS, [PACKET])
+    connect(m, dut.link, successors.kind_0)
     reference = Reference()
     free = list(range(BLOCKS))
     gone: deque[tuple[int, int]] = deque()
@@ -82,11 +88,11 @@ def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
             if take is not None:
                 takes += 1
                 taken = reference.leave(cycle - 1, take)
-                ctx.set(dut.taken, taken)
+                ctx.set(successors.taken, taken)
                 gone.append((cycle + 4, taken))
             await ctx.tick()
 
-    simulator = Simulator(dut, engine=QuickEngine)
+    simulator = Simulator(m, engine=QuickEngine)
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
