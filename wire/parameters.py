@@ -131,8 +131,8 @@ def reset_cycles(node: NodeParameters) -> int:
     if isinstance(node, AdapterParameters):
         return 2048 + node.vls * max(node.receive_blocks, node.send_blocks) + node.vl15_blocks
     ports = node.ports + 1
-    lids = 1 << (node.lft_size - 1).bit_length()
-    tables = lids + node.mft_size * -(-ports // 16) + 2 * ports * (ports + 32)
+    lids, groups = (1 << (entries - 1).bit_length() for entries in (node.lft_size, node.mft_size))
+    tables = lids + groups * -(-ports // 16) + 2 * ports * (ports + 32)
     return 256 + node.vls * node.buffer_blocks + node.vl15_blocks + tables
 
 

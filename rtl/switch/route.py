@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, unsigned
+from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import bits_for
@@ -12,7 +12,8 @@ from rtl.crossing.queueing import copies_layout
 from rtl.link.multicast_dlid import is_multicast
 from rtl.link.packet_check import PacketHeader
 from rtl.switch.multicast import MulticastRoute, multicast_settings_layout, multicast_write_layout
-from rtl.switch.tables import ForwardingTable, SlToVl, SlToVlAccess, destination_layout, forwarding_write_layout
+from rtl.switch.routing_tables import RoutingTables
+from rtl.switch.tables import SlToVl, SlToVlAccess, destination_layout, forwarding_write_layout
 from rtl.widths import FREE_BITS, VL_BITS
 from wire.codes import LID_PERMISSIVE, LNH, VL15, max_pkt_len, mtu_code
 from wire.trace import Verdict
@@ -124,11 +125,12 @@ class Route(wiring.Component):
         header, routing = self.header, self.routing
 
         # Output port, looked up while row 1 is being registered: it is the last to be known.
-        m.submodules.forwarding = forwarding = ForwardingTable(self.lft_size, destination_layout(self.ports), init=0)
-        destination = forwarding.entry
+        m.submodules.tables = tables = RoutingTables(self.ports, self.lft_size, self.mft_size)
+        destination = tables.destination
         m.d.comb += [
-            forwarding.write.eq(routing.forwarding_write),
-            forwarding.lid.eq(routing.lookup_dlid),
+            tables.forwarding_write.eq(routing.forwarding_write),
+            tables.multicast_write.eq(routing.multicast_write),
+            tables.lid.eq(routing.lookup_dlid),
         ]
 
         # Meanwhile, what the packet would be at each output. The permissive LID is in no table: it means the agent,
@@ -177,7 +179,7 @@ class Route(wiring.Component):
             candidates.append(candidate)
 
         # A multicast packet may be several of these. It is none of what the table of the others says.
-        multicast, to_many = self._copies(m, candidates), self.has_copies
+        multicast, to_many = self._copies(m, candidates, tables.outputs), self.has_copies
         m.d.comb += to_many.eq(~is_vl15 & is_multicast(header.dlid))
 
         # What any other is at its own. The table's output means nothing if its entry is no port, and may be none.
@@ -211,15 +213,14 @@ class Route(wiring.Component):
             m.d.comb += self.relay.eq(Mux(is_vl15, Verdict.VL15_DROPPED, Verdict.OVERRUN))
         return m
 
-    def _copies(self, m: Module, candidates: list[data.View]) -> MulticastRoute:
+    def _copies(self, m: Module, candidates: list[data.View], entry: Value) -> MulticastRoute:
         """To the outputs at which it would be no loop, and has a VL. What the permissive LID's are does not matter."""
         routing, header, copies = self.routing, self.header, self.copies
         m.submodules.multicast = multicast = MulticastRoute(self.ports, self.mft_size)
         m.d.comb += [
             multicast.settings.eq(routing.multicast),
-            multicast.write.eq(routing.multicast_write),
-            multicast.lookup_dlid.eq(routing.lookup_dlid),
             multicast.dlid.eq(header.dlid),
+            multicast.entry.eq(entry),
             multicast.own.eq(Cat(candidate.loop for candidate in candidates)),
             multicast.no_vl.eq(Cat(candidate.vl_map for candidate in candidates)),
             copies.to.eq(multicast.copies),

@@ -23,12 +23,12 @@ from rtl.switch.input import Input, input_pools
 from rtl.switch.multicast import multicast_settings_layout, multicast_written, output_named
 from rtl.switch.p_key_turns import PKeyTurns, p_key_words
 from rtl.switch.route import port_facts_layout
+from rtl.switch.routing_tables import routing_words
 from rtl.switch.tables import (
     ForwardingTable,
     destination_layout,
     destination_of,
     forwarding_write_layout,
-    table_depth,
 )
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import LIFE_BITS, VL_BITS
@@ -51,7 +51,7 @@ def restoration_cycles(parameters: SwitchParameters) -> int:
     """Words of the deepest memory that a reset restores."""
     stores = (input_pools(parameters), agent_pools(parameters))
     buffers = [sum(pools) + len(pools) for pools in stores]
-    tables = table_depth(parameters.lft_size), parameters.mft_size, p_key_words(parameters.ports)
+    tables = routing_words(parameters.lft_size, parameters.mft_size), p_key_words(parameters.ports)
     return max(*buffers, *tables, len(AttributeMap(parameters).init))
 
 

@@ -1,4 +1,4 @@
-"""An input's tables: DLID to output port, SL to VL (IBTA vol 1, 7.6.6, 14.2.5.8, 14.2.5.10 and 18.2.4.3)."""
+"""Tables: DLID to output port, SL to VL (IBTA vol 1, 7.6.6, 14.2.5.8, 14.2.5.10 and 18.2.4.3)."""
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from amaranth.sim import Simulator
 
-from rtl.switch.multicast import MulticastTable
 from rtl.switch.route import Route
 from tests.rtl.quick_engine import QuickEngine
 from wire.codes import LID_MULTICAST_MAX, LNH, max_pkt_len, operational_vls
@@ -171,22 +170,5 @@ def test_multicast_is_checked_on_arrival_only_and_from_1x_waits_for_what_follows
         ctx.set(dut.routing.own_wide, 0)
         await it.ask(KNOWN)
         assert ctx.get(dut.slower) == 1
-
-    run(dut, bench)
-
-
-def test_a_table_for_more_ports_is_written_in_parts_of_16() -> None:
-    ports = 33
-    dut = MulticastTable(ports, MFT_SIZE)
-
-    async def bench(ctx: Any) -> None:
-        for part, mask in enumerate((0x8001, 0x0FF0, 0x0003)):
-            ctx.set(dut.write, {"part": 1 << part, "entry": 7, "mask": mask})
-            await ctx.tick()
-        ctx.set(dut.write.part, 0)
-        for entry, by_port in ((7, 0x3_0FF0_8001), (6, 0)):
-            ctx.set(dut.entry, entry)
-            await ctx.tick()
-            assert ctx.get(dut.outputs) == by_port >> 1 | (by_port & 1) << ports
 
     run(dut, bench)

@@ -12,12 +12,12 @@ from wire.parameters import SwitchParameters
 @pytest.mark.parametrize(
     ("parameters", "cycles"),
     [
-        (SwitchParameters(ports=2, mtu=256, buffer_blocks=8, lft_size=700), 1024),
+        (SwitchParameters(ports=2, mtu=256, buffer_blocks=8, lft_size=700), 1024 + 256),
         (SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=300, lft_size=8), 2 * 301 + 31),
         (SwitchParameters(ports=2, mtu=256, buffer_blocks=8, lft_size=8), 421),
-        (SwitchParameters(ports=2, mtu=256, buffer_blocks=8, lft_size=8, mft_size=2048), 2048),
+        (SwitchParameters(ports=2, mtu=256, buffer_blocks=8, lft_size=8, mft_size=2048), 8 + 2048),
     ],
-    ids=["forwarding table", "buffer", "attributes", "multicast"],
+    ids=["forwarding tables", "buffer", "attributes", "more multicast"],
 )
 def test_a_reset_lasts_as_many_cycles_as_the_deepest_memory_has_words(
     parameters: SwitchParameters, cycles: int
