@@ -55,7 +55,8 @@ def connect_crossing(
     outputs = [Output(vls, limited=life is not None) for _ in ports]
     m.submodules.matcher = matcher = Matcher(len(inputs), count, len(ports), vls)
     m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], count, vls)
-    phase, wide = Signal(2), Signal(count)
+    phase = Signal(2)
+    wide = Signal(count)
     facts = Signal(data.ArrayLayout(send_facts_layout(vls), len(ports)))
     causes = Signal(data.ArrayLayout(CAUSE_BITS, len(ports)))
     m.d.sync += phase.eq(phase + 1)

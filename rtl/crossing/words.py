@@ -99,7 +99,7 @@ class HostSend(wiring.Component):
             m.d.sync += [
                 taking.eq(taking & (row.index + 1 != row.n)),
                 row.valid.eq(taking),
-                row.index.eq(row.index + 1),
+                row.index.eq(row.index + taking),  # holds still between packets
                 row.first.eq(0),
                 row.last.eq(taking & (row.index + 1 == row.n)),
             ]

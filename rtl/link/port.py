@@ -183,12 +183,18 @@ class LinkPort(wiring.Component):
 
         # Rows in; framing in cycle c.
         receives = (state == PortState.INITIALIZE) | (state == PortState.ARMED) | (state == PortState.ACTIVE)
-        followers = [receiver.row, vcrc.row]
+        crcs: list[VcrcCheck | IcrcCheck] = [vcrc]
         if self._kind == "adapter":
             m.submodules.icrc = icrc = IcrcCheck()
-            followers.append(icrc.row)
+            crcs.append(icrc)
             m.d.comb += [icrc.index.eq(receiver.index), packet_check.icrc_good.eq(icrc.good)]
-        connect(m, flipped(self.rx), *followers)
+        connect(m, flipped(self.rx), receiver.row)
+        for crc in crcs:
+            m.d.comb += [
+                crc.row.data.eq(self.rx.data),
+                crc.row.k.eq(self.rx.k),
+                crc.row.valid.eq(self.rx.valid & receiver.concerned),
+            ]
         m.d.comb += [
             receiver.enabled.eq(self.up & receives),
             self.lookup_dlid.eq(lrh_field(receiver.route, "dlid")),

@@ -1,13 +1,13 @@
 """Framing: from rows to packets (docs/pipeline.md, section 3.1)."""
 
-from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.below import below
 from rtl.link.row import HEAD_BITS, ROUTE_BITS, RowSignature, lrh_field
 from rtl.widths import INDEX_BITS
-from wire.symbols import Control
+from wire.symbols import LANES, Control
 
 __all__ = ["ReceivedRow", "Receiver"]
 
@@ -45,6 +45,7 @@ class Receiver(wiring.Component):
         enabled: the port receives in cycle c; else a packet being received is cut.
         index: the index of the row on the wires, if it belongs to a packet that has begun; cycle c.
         route: bytes 0..6 of the LRH when its row 1 is on the wires; cycle c.
+        concerned: the row on the wires may be of a packet, or begin one; cycle c. Others are idle data.
         received: what the row was; cycle c+1.
         head: bytes 0..2 of the packet, from cycle c+1 of its row 0 to that of the next packet's.
     """
@@ -53,6 +54,7 @@ class Receiver(wiring.Component):
     enabled: In(1)
     index: Out(INDEX_BITS)
     route: Out(ROUTE_BITS)
+    concerned: Out(1)
     received: Out(ReceivedRow)
     head: Out(HEAD_BITS)
 
@@ -74,11 +76,11 @@ class Receiver(wiring.Component):
 
         m.d.sync += [
             found.eq(0),
-            found.data.eq(row.data),
+            found.data.eq(Mux(self.concerned, row.data, found.data)),
             found.index.eq(self.index),
         ]
 
-        with m.FSM():
+        with m.FSM() as framing:
             # Between packets; a packet's row 0, or one that claims to be, takes us out.
             with m.State("IDLE"), m.If(self.enabled & row.valid):
                 self._begin(m, start_data, start_link, in_row_1)
@@ -132,6 +134,9 @@ class Receiver(wiring.Component):
                     self._begin(m, start_data, start_link, in_row_1)
                     with m.If(end):
                         m.next = "IDLE"
+
+        # Idle data moves nothing behind here.
+        m.d.comb += self.concerned.eq(~framing.ongoing("IDLE") | row.k[LANES - 1])
         return m
 
     def _begin(self, m: Module, start_data: Value, start_link: Value, in_row_1: Signal) -> None:

@@ -54,7 +54,8 @@ class CongestionLog(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The clock; what comes, and in the next cycle what it does to the log; what is read."""
         m = Module()
-        stamp, phase = Signal(_STAMP_BITS), Signal(range(TICK_CYCLES))
+        stamp = Signal(_STAMP_BITS)
+        phase = Signal(range(TICK_CYCLES))
         m.d.sync += phase.eq(phase + 1)
         with m.If(phase == TICK_CYCLES - 1):
             m.d.sync += stamp.eq(stamp + 1)

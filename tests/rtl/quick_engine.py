@@ -326,6 +326,22 @@ class QuickEngine(PySimEngine):
         for waiting, run in self._first:
             waiting.add(run)
 
+    def note_changes(self, names: list[str]) -> None:
+        """Add the name of each register and memory to NAMES when it changes, the first time from now on.
+
+        What a memory's read at a clock edge is kept in is a register. A name has those of the modules around it.
+        """
+        state = self._state
+        for fragment, path in _modules(self._design.fragment):
+            if isinstance(fragment, MemoryInstance):
+                state.slots[state.get_memory(fragment._data)].add_waker(_noting(names, ".".join(path)))
+                registers = [port._data for port in fragment._read_ports if port._domain != _COMB]
+            else:
+                by_domain = fragment.statements.items()
+                registers = [one for name, statements in by_domain if name != _COMB for one in statements]
+            for signal in SignalSet(signal for one in registers for signal in one._lhs_signals()):
+                state.slots[state.get_signal(signal)].add_waker(_noting(names, ".".join((*path, signal.name))))
+
     def reset(self) -> None:
         """Go back to the state at power-up."""
         super().reset()
@@ -374,6 +390,13 @@ class QuickEngine(PySimEngine):
         raise NotImplementedError("waves: expected Amaranth's own engine")
 
 
+def _modules(fragment: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """A fragment and all in it, with their names' path."""
+    yield fragment, path
+    for inside, name, _source in fragment.subfragments:
+        yield from _modules(inside, (*path, name or ""))
+
+
 def _copies(fragment: Any) -> Iterator[tuple[Signal, Signal]]:
     """(signal, original) where a signal is nothing but another one, in a fragment and all in it."""
     for inside, _name, _source in fragment.subfragments:
@@ -409,6 +432,16 @@ def _apart(statements: Sequence[Any]) -> Iterator[list[Any]]:
         group_of |= dict.fromkeys(driven, place)
     for places, _driven in groups.values():
         yield [statements[place] for place in sorted(places)]
+
+
+def _noting(names: list[str], name: str) -> Callable[..., bool]:
+    """What a signal or memory calls when it changes; once is enough."""
+
+    def waker(*_values: int) -> bool:
+        names.append(name)
+        return False
+
+    return waker
 
 
 def _memory_waker(waiting: _Waiting, run: _Evaluation) -> Callable[[], bool]:

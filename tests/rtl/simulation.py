@@ -30,6 +30,10 @@ class Simulation:
         self._bench = bench
         self._simulator.run()
 
+    def note_changes(self, names: list[str]) -> None:
+        """Add the name of each register and memory to NAMES when it changes, the first time from now on."""
+        self._simulator._engine.note_changes(names)
+
     async def _drive(self, ctx: Any) -> None:
         assert self._bench is not None
         await self._bench(ctx)

@@ -169,6 +169,12 @@ class Fabric:
         """Let a host offer a packet from a cycle on."""
         self.streams[node, slot].packets.append((cycle, words))
 
+    def changes(self, cycle: int) -> list[str]:
+        """What will have the name of each register and memory that changes from a cycle on."""
+        names: list[str] = []
+        self.actions[cycle].append(lambda _ctx: self._design.simulation.note_changes(names))
+        return names
+
     def bring_up(self, cycle: int, registers: dict[tuple[int, int], dict[int, int]] | None = None) -> int:
         """Give LIDs and routes, then Armed and Active to every port, from a cycle on.
 
