@@ -40,7 +40,7 @@ ACTIVE_PORT = (
     "watchdog.vl_0.place",  # FC_WATCHDOG
 )
 INPUT_OF_ACTIVE_PORT = (
-    "route.forwarding.memory.read__data",  # a LID is looked up before its row is known to have one
+    "route.tables.memory.read__data",  # a LID is looked up before its row is known to have one
 )
 
 
