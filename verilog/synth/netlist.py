@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from verilog.liveness import Instance, Liveness, Part, Statement
-from verilog.synth import tools
+from verilog.synth import delays, tools
 
 __all__ = ["NETLIST", "PREPARED", "TOP", "cells", "instances", "make_netlist", "prune"]
 
@@ -31,6 +31,7 @@ PREPARED = "prepared.json"
 _RTLIL = "design.il"
 _HIERARCHY = "hierarchy.json"
 _PREPARED_RTLIL = "prepared.il"
+_BOXES = "boxes.v"
 
 _APART = re.compile(
     r"design\.(port_\d+|input_\d+(\.partition|\.store\.acceptance)?|output_\d+|matcher|crossbar\.output_\d+|arrivals"
@@ -40,9 +41,11 @@ _APART = re.compile(
 memories, which Yosys' ABC9 cannot know: beside longer paths it would be made small, not fast.
 """
 
-# Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower. ABC's longer script takes as much
-# time as its default, and an input becomes smaller by a twelfth.
-_MAP = "scratchpad -copy abc9.script.flow3 abc9.script; synth_ecp5 -nowidelut"
+# ABC's longer script takes as much time as its default, and an input becomes smaller by a twelfth.
+_ABC9 = (
+    "scratchpad -copy abc9.script.flow3 abc9.script; "
+    f"abc9 -maxlut 4 -W {delays.WIRE_PS} -D {delays.PATH_PS}; {delays.REMOVE_BOXES}clean; "
+)
 
 _KEPT = "kept"
 """A net besides the numbered ones. What drives it stays: instances, and cells that drive nothing else."""
@@ -80,14 +83,7 @@ def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
     )
     open_outputs = _open_outputs(_modules(directory / PREPARED))
 
-    scripts = {TOP: "".join(f"blackbox {module}; " for module in apart)}
-    for module in apart:
-        scripts[module] = "".join(f"delete -output {module}/{port}; " for port in open_outputs.get(module, ()))
-    jobs = {
-        module: f"read_rtlil {_PREPARED_RTLIL}; {script}{_MAP} -top {module} -json {module}.json"
-        for module, script in scripts.items()
-    }
-    tools.run_all(tools.YOSYS, {name: ["-q", "-p", script] for name, script in jobs.items()}, directory)
+    _map((TOP, *apart), open_outputs, directory)
 
     whole = json.loads((directory / f"{TOP}.json").read_text())
     for module in apart:
@@ -96,6 +92,27 @@ def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
         whole["modules"][module] = mapped
     prune(whole["modules"], TOP)
     (directory / NETLIST).write_text(json.dumps(whole))
+
+
+def _map(modules: Sequence[str], open_outputs: dict[str, list[str]], directory: Path) -> None:
+    """Write <module>.json, in cells of the FPGA, for each of MODULES, all at the same time."""
+    first, second = {}, {}
+    for module in modules:
+        others = "".join(f"blackbox {other}; " for other in modules if other not in (TOP, module))
+        unused = "".join(f"delete -output {module}/{port}; " for port in open_outputs.get(module, ()))
+        # Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower.
+        steps = f"synth_ecp5 -nowidelut -top {module} -run"
+        first[module] = f"read_rtlil {_PREPARED_RTLIL}; {others}{unused}{steps} begin:map_luts; write_rtlil {module}.il"
+        second[module] = (
+            f"read_rtlil {module}.il; read_verilog -lib -specify {_BOXES}; {steps} begin:coarse; {_ABC9}"
+            f"{steps} map_cells: -json {module}.json"
+        )
+    (directory / _BOXES).write_text(delays.BOXES)
+    tools.run_all(tools.YOSYS, {module: ["-q", "-p", script] for module, script in first.items()}, directory)
+    for module in modules:
+        file = directory / f"{module}.il"
+        file.write_text(delays.with_boxes(file.read_text()))
+    tools.run_all(tools.YOSYS, {module: ["-q", "-p", script] for module, script in second.items()}, directory)
 
 
 def prune(modules: _Modules, top: str) -> None:

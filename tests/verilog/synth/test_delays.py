@@ -1,0 +1,96 @@
+"""ABC9 knows when memories answer, and the netlist has nothing left of how it was told."""
+
+import itertools
+import json
+
+import pytest
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from verilog.emit import merged_rtlil
+from verilog.synth.delays import with_boxes
+from verilog.synth.netlist import NETLIST, TOP, make_netlist
+
+
+class Decision(wiring.Component):
+    """Parity of eight registers and a bit that a block RAM answers, a cycle later."""
+
+    def __init__(self):
+        super().__init__({"address": In(10), "bits": In(8), "write": In(1), "given": Out(1)})
+
+    def elaborate(self, platform):
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=18, depth=1024, init=[])
+        write, read = memory.write_port(), memory.read_port()
+        bits = Signal(8)
+        m.d.comb += [write.addr.eq(self.address), write.en.eq(self.write), write.data.eq(self.bits)]
+        m.d.comb += [read.addr.eq(self.address), read.en.eq(1)]
+        m.d.sync += [bits.eq(self.bits), self.given.eq(Cat(read.data[0], bits).xor())]
+        return m
+
+
+def test_each_answer_goes_through_a_box_and_nothing_else_does():
+    before = """module \\top
+  attribute \\src "there"
+  cell \\DP16KD \\rows.0
+    parameter \\INIT 1'0
+    connect \\CLKA \\clk
+    connect \\DOA0 \\rows [3]
+    connect \\DIA0 \\given
+  end
+  cell \\LUT4 \\other
+    connect \\D \\rows [3]
+  end
+end
+"""
+    after = """module \\top
+  wire width 1 $answer$1
+  attribute \\src "there"
+  cell \\DP16KD \\rows.0
+    parameter \\INIT 1'0
+    connect \\CLKA \\clk
+    connect \\DOA0 $answer$1
+    connect \\DIA0 \\given
+  end
+  cell \\BLOCK_RAM_DELAY $answer$1$delay
+    connect \\A $answer$1
+    connect \\Y \\rows [3]
+  end
+  cell \\LUT4 \\other
+    connect \\D \\rows [3]
+  end
+end
+"""
+    assert with_boxes(before) == after
+
+
+@pytest.mark.slow
+def test_what_a_block_ram_answers_is_used_last_and_for_what_it_was(tmp_path):
+    make_netlist(merged_rtlil(Decision(), TOP), tmp_path, lambda line: None)
+    modules = json.loads((tmp_path / NETLIST).read_text())["modules"]
+    assert not {"BLOCK_RAM_DELAY", "LUT_RAM_DELAY"} & set(modules)
+    cells = modules[TOP]["cells"].values()
+    assert {cell["type"] for cell in cells} == {"DP16KD", "LUT4", "TRELLIS_FF"}
+
+    answer = next(cell for cell in cells if cell["type"] == "DP16KD")["connections"]["DOA0"][0]
+    luts = {cell["connections"]["Z"][0]: cell for cell in cells if cell["type"] == "LUT4"}
+    given = modules[TOP]["ports"]["given"]["bits"][0]
+    end = next(cell for cell in cells if cell["type"] == "TRELLIS_FF" and cell["connections"]["Q"][0] == given)
+    last = end["connections"]["DI"][0]
+    assert answer in (luts[last]["connections"][pin][0] for pin in "ABCD")
+
+    def value(net, values):
+        if net not in luts:
+            return values[net]
+        lut = luts[net]
+        inputs = [lut["connections"][pin][0] for pin in "DCBA"]
+        row = int("".join(str(int(bit) if isinstance(bit, str) else value(bit, values)) for bit in inputs), 2)
+        return int(lut["parameters"]["INIT"][-1 - row])
+
+    sources = {net for lut in luts.values() for pin in "ABCD" for net in lut["connections"][pin]} - set(luts)
+    sources = sorted(net for net in sources if isinstance(net, int))
+    assert len(sources) == 9
+    for bits in itertools.product((0, 1), repeat=9):
+        assert value(last, dict(zip(sources, bits, strict=True))) == sum(bits) % 2
