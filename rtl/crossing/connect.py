@@ -70,6 +70,7 @@ def connect_crossing(
             requests = Cat(requests[slot] & mask for slot, mask in enumerate(taking))
         m.d.comb += [
             matcher.requests[number].eq(requests),
+            crossbar.outlived[number].eq(side.outlived),
             side.phase.eq(phase),
             side.wide.eq(wide),
             side.causes.eq(causes),

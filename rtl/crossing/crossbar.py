@@ -34,6 +34,8 @@ class CrossbarOutput(wiring.Component):
             one-hot, or none.
         granted, slot_granted: row 0 crosses in this cycle (x_0 + 1), of a packet on this slot, one-hot.
         rows: of all readers, in cycle x_r + 1.
+        outlived: of each input, that the packet whose row 0 crosses in this cycle has outlived its life time. It comes
+            late, and crosses by itself.
         send: the row for this output, a cycle later.
         scrapped: a packet dropped, likewise.
     """
@@ -48,6 +50,7 @@ class CrossbarOutput(wiring.Component):
                 "granted": In(1),
                 "slot_granted": In(vls + 1),
                 "rows": In(data.ArrayLayout(PassingRow, sources)),
+                "outlived": In(len(self.readers)),
                 "send": Out(SendRow),
                 "scrapped": Out(Scrapped),
             }
@@ -64,7 +67,7 @@ class CrossbarOutput(wiring.Component):
 
         # Cycle x_r + 1.
         row = Signal(PassingRow)
-        scrap = Signal()
+        scrap, outlived = Signal(), Signal()
         begun, begun_before = Signal(), Signal()  # a packet, by the rows before
         slot, slot_before = Signal(range(self.vls + 1)), Signal(range(self.vls + 1))
         from_input = Signal(len(self.readers))
@@ -75,6 +78,7 @@ class CrossbarOutput(wiring.Component):
             scrap.eq(row.bad & ~row.valid),
             slot.eq(Mux(self.granted, number_of(self.slot_granted), slot_before)),
             from_input.eq(Cat(of_input.any() for of_input in of_inputs)),
+            outlived.eq((from_input & self.granted.replicate(len(from_input)) & self.outlived).any()),
             begun.eq(Mux(self.send.valid, ~self.send.last, begun_before)),
         ]
         m.d.sync += [
@@ -82,7 +86,8 @@ class CrossbarOutput(wiring.Component):
             begun_before.eq(begun),
             self.send.valid.eq(row.valid),
             self.send.data.eq(row.data),
-            self.send.last.eq(row.last),
+            self.send.last.eq(row.last | outlived),
+            self.send.outlived.eq(outlived),
             self.send.bad.eq(row.bad),
             self.send.first.eq(~begun),
             self.send.slot.eq(slot),
@@ -110,7 +115,7 @@ class Crossbar(wiring.Component):
             is due goes, or none.
         granted, slots_granted: mask of the outputs for which row 0 of a packet crosses in this cycle (x_0 + 1); of each
             of them the slot, one-hot.
-        rows: of all readers, in cycle x_r + 1.
+        rows, outlived: see `CrossbarOutput`.
         sends, scrapped: of each output, see `CrossbarOutput`.
     """
 
@@ -125,6 +130,7 @@ class Crossbar(wiring.Component):
                 "granted": In(outputs),
                 "slots_granted": In(data.ArrayLayout(vls + 1, outputs)),
                 "rows": In(data.ArrayLayout(PassingRow, sources)),
+                "outlived": In(len(self.readers)),
                 "sends": Out(SendRow).array(outputs),
                 "scrapped": Out(Scrapped).array(outputs),
             }
@@ -141,6 +147,7 @@ class Crossbar(wiring.Component):
                 column.slot_granted.eq(self.slots_granted[output]),
                 column.to_here.eq(Cat(self.to_output[source][output] for source in sources)),
                 column.rows.eq(self.rows),
+                column.outlived.eq(self.outlived),
                 self.sends[output].eq(column.send),
                 self.scrapped[output].eq(column.scrapped),
             ]

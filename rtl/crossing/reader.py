@@ -20,10 +20,11 @@ def job_layout(block_bits: int) -> data.StructLayout:
 
 
 def fate_layout(block_bits: int) -> data.StructLayout:
-    """What becomes of a packet, in cycle x_0 + 1: it is bad, and not sent; or `swallowed`, for this reason
-    (`wire.trace.Discard`). If either, `end` is its last block.
+    """What becomes of a packet, in cycle x_0 + 1: it is bad, and not sent; or it is swallowed: for this reason
+    (`wire.trace.Discard`), if it is `swallowed`, or as it has `outlived` its life time, which is known last. If any of
+    these, `end` is its last block.
     """
-    return data.StructLayout({"bad": 1, "swallowed": 1, "reason": REASON_BITS, "end": block_bits})
+    return data.StructLayout({"bad": 1, "swallowed": 1, "outlived": 1, "reason": REASON_BITS, "end": block_bits})
 
 
 PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n": LENGTH_BITS})
@@ -32,8 +33,9 @@ more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
 with it; `bad` without `valid`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`,
-that it is swallowed: then its lane 1 holds the reason (`wire.trace.Discard`). Lane 0 of row 0, where nothing but SDP
-can be, holds the packet's blocks. `n` is the packet's PktLen, for nothing but the trace.
+that it is swallowed: then its lane 1 holds the reason (`wire.trace.Discard`). That its life time is over, the row does
+not say. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks. `n` is the packet's PktLen, for
+nothing but the trace.
 """
 
 
@@ -144,7 +146,7 @@ class Reader(wiring.Component):
         final = Signal()
         passing = Signal()
         scrap = Signal()
-        swallowed = Signal()
+        swallowed, outlived = Signal(), Signal()
         ends_early = Signal()
         m.d.sync += read.eq(turn)
         with m.If(turn):
@@ -153,6 +155,7 @@ class Reader(wiring.Component):
             passing.eq(read & ~over_early),
             scrap.eq(passing & first & self.fate.bad),
             swallowed.eq(passing & first & self.fate.swallowed),
+            outlived.eq(passing & first & self.fate.outlived),
             ends_early.eq(passing & ~first & ~final & memory.stored.last),
             self.row.valid.eq(passing & ~scrap),
             self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
@@ -160,7 +163,7 @@ class Reader(wiring.Component):
             self.row.n.eq(description.words),
         ]
         self._fill_row(m, described, swallowed)
-        m.d.sync += [dropped.eq(scrap | swallowed), early.eq(ends_early)]
+        m.d.sync += [dropped.eq(scrap | swallowed | outlived), early.eq(ends_early)]
 
         # What comes behind the last read.
         turn_follows = Signal()

@@ -39,6 +39,7 @@ class InputSignature(wiring.Signature):
         busy: mask of the outputs being served, see `Reader`.
         holds: mask of the outputs that are not available because of that, from x_0 + 1 on.
         to_output, rows: of each reader, see `Reader`.
+        outlived: the packet whose row 0 crosses in this cycle (x_0 + 1) has outlived its life time, and is swallowed.
     """
 
     def __init__(self, outputs: int, credited: int, vls: int, readers: int) -> None:
@@ -56,6 +57,7 @@ class InputSignature(wiring.Signature):
                 "holds": Out(outputs),
                 "to_output": Out(outputs).array(readers),
                 "rows": Out(PassingRow).array(readers),
+                "outlived": Out(1),
             }
         )
 
@@ -189,7 +191,7 @@ class PacketStore(wiring.Component):
                 reader.description.eq(descriptions.description),
                 reader.fate.eq(fate),
             ]
-        m.d.comb += crossing.busy.eq(any_of(reader.busy for reader in readers))
+        m.d.comb += [crossing.outlived.eq(fate.outlived), crossing.busy.eq(any_of(reader.busy for reader in readers))]
         # Registers of their own: all inputs and outputs look at them.
         left = any_of(reader.leaves for reader in readers)
         free = Cat(reader.stays_free for reader in readers) & ~taker
@@ -215,14 +217,14 @@ class PacketStore(wiring.Component):
         on_data_vl = Cat(~offered[output][self.vls] for output in credited)
         m.d.sync += [cause.eq(select(accepted, causes)), ages.eq((accepted & on_data_vl).any())]
 
-        # The first reason that applies.
-        fate, too_old = Signal(fate_layout(self.block_bits)), Signal()
+        # The first reason that applies: these come before its life time, which comes before others.
+        fate = Signal(fate_layout(self.block_bits))
         before = (cause == too_long) | (cause == inactive)
         m.d.comb += [
-            too_old.eq(ages & buffer.verdict.outlived),
             fate.bad.eq(buffer.verdict.bad),
-            fate.swallowed.eq(~fate.bad & (cause.any() | too_old)),
-            fate.reason.eq(Mux(too_old & ~before, Discard.LIFE_TIME, reason_of(cause))),
+            fate.swallowed.eq(~fate.bad & cause.any()),
+            fate.outlived.eq(ages & ~before & buffer.verdict.outlived),
+            fate.reason.eq(reason_of(cause)),
             fate.end.eq(buffer.verdict.end),
         ]
         return fate

@@ -47,6 +47,7 @@ SendRow = data.StructLayout(
         "first": 1,
         "last": 1,
         "bad": 1,
+        "outlived": 1,
         "slot": SLOT_BITS,
         "n": LENGTH_BITS,
         "need": NEED_BITS,
@@ -56,7 +57,8 @@ SendRow = data.StructLayout(
 """A row of a data packet that goes to the wires, in cycle x_r + 2.
 
 `last` is the packet's end row (also an early one), `bad` means anything with it; a row 0 that is the last is all of a
-packet that is swallowed, and has the reason (`wire.trace.Discard`) on lane 1. `slot`, `n` and `input` (number of the
+packet that is swallowed: if it has `outlived` its life time for that reason, else for that on lane 1
+(`wire.trace.Discard`). `slot`, `n` and `input` (number of the
 input) hold from row 0 to the end row. `need` (blocks) comes with row 0, and means anything with the others. Lane 0 of
 row 0 means anything: it goes out as SDP.
 """
@@ -160,11 +162,12 @@ class Transmitter(wiring.Component):
         with m.If(send.valid):
             m.d.sync += [refused_before.eq(refused), index.eq(Mux(send.first, 1, index + 1))]
 
+        reason = Mux(send.outlived, Discard.LIFE_TIME, send.data[16:][:REASON_BITS])
         m.d.comb += [
             self.packet_sent.eq(send.valid & send.last & ~refused),
             self.packet_discarded.eq(send.valid & send.last & refused),
             self.words.eq(Mux(self.packet_sent, index, 0)),
-            self.reason.eq(Mux(send.first, send.data[16:][:REASON_BITS], Discard.INACTIVE)),
+            self.reason.eq(Mux(send.first, reason, Discard.INACTIVE)),
         ]
         with m.If(send.valid & send.first & ~refused):
             m.d.comb += self.sent.eq(1 << send.slot)

@@ -174,8 +174,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet for a dead port is read to its end",
         "crossing/store.py",
-        "(cause.any() | too_old)",
-        "((cause == too_long) | too_old)",
+        "fate.swallowed.eq(~fate.bad & cause.any())",
+        "fate.swallowed.eq(~fate.bad & (cause == too_long))",
         mixed("dead_port", "S"),
         Kind.TX_DISCARD,
         "S[2]",
@@ -211,8 +211,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "the forwarding table is read at the LID behind",
         "switch/route.py",
-        "forwarding.lid.eq(routing.lookup_dlid)",
-        "forwarding.lid.eq(routing.lookup_dlid + 1)",
+        "tables.lid.eq(routing.lookup_dlid)",
+        "tables.lid.eq(routing.lookup_dlid + 1)",
         mixed("relay", "S"),
         Kind.ROW,
         "S[2]",
