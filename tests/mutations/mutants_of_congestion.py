@@ -11,7 +11,7 @@ CONGESTION_MUTANTS: Final = (
     Mutant(
         "a packet counts among those that wait behind it",
         "crossing/congestion.py",
-        "return Array(left)[slot] > limit",
+        "return left > limit",
         "return Array(waiting)[slot] > limit",
         mixed("congestion", "S"),
         Kind.ROW,
@@ -127,8 +127,8 @@ CONGESTION_MUTANTS: Final = (
     Mutant(
         "a threshold is reached when so many blocks wait, not more",
         "crossing/congestion.py",
-        "Array(left)[slot] > limit",
-        "Array(left)[slot] >= limit",
+        "left > limit",
+        "left >= limit",
         mixed("congested", "S"),
         Kind.ROW,
         "S[3]",
