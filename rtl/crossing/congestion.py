@@ -104,7 +104,7 @@ class Congestion(wiring.Component):
         with m.If(arrived.some | leaves):
             for vl, blocks in enumerate(waiting):
                 m.d.sync += blocks.eq(Mux(leaves & (slot == vl), left, blocks) + arrived.blocks[vl])
-        return left > limit
+        return limit < left
 
     def _has_waited(self, m: Module) -> Signal:
         """The packet granted last had to wait for credits."""
