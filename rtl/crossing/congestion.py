@@ -92,19 +92,19 @@ class Congestion(wiring.Component):
         return m
 
     def _is_crowded(self, m: Module, leaves: Value, threshold: Value) -> Value:
-        """Counts the blocks that wait; more than a limit are left when a packet leaves."""
+        """Counts the blocks that wait; more than a limit are left, if a packet leaves."""
         arrived, slot = self.arrived, self.send.slot
         waiting = [Signal(range(self._most + 1), name=f"waiting_{vl}") for vl in range(self.vls)]
-        left = [Signal.like(blocks, name=f"left_{vl}") for vl, blocks in enumerate(waiting)]
+        left = Signal.like(waiting[0], name="left")  # of the VL that the packet leaves on
         limits = _marking_limits(self.parameters.buffer_blocks, self._most)
         limit = Signal.like(waiting[0], name="limit", init=limits[0])
         m.d.sync += limit.eq(Array(limits)[threshold])
         need = self.send.need[: self._need_bits]
-        for vl, blocks in enumerate(waiting):
-            m.d.comb += left[vl].eq(blocks - Mux(leaves & (slot == vl), need, 0))
+        m.d.comb += left.eq(Array(waiting)[slot] - need)
         with m.If(arrived.some | leaves):
-            m.d.sync += [blocks.eq(left[vl] + arrived.blocks[vl]) for vl, blocks in enumerate(waiting)]
-        return Array(left)[slot] > limit
+            for vl, blocks in enumerate(waiting):
+                m.d.sync += blocks.eq(Mux(leaves & (slot == vl), left, blocks) + arrived.blocks[vl])
+        return limit < left
 
     def _has_waited(self, m: Module) -> Signal:
         """The packet granted last had to wait for credits."""

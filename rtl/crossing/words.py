@@ -63,8 +63,8 @@ class HostSend(wiring.Component):
         # Cycle a: the first stream in turn whose packet fits.
         taking = Signal()  # words are being taken
         m.submodules.turn = turn = RotatingChoice(self.slots)
-        needs = [stream.length[4:] + 1 for stream in self.streams]
-        fitting = Cat(self.streams[slot].valid & (needs[slot] <= fill.free[slot]) for slot in slots)
+        whole_blocks = [stream.length[4:] for stream in self.streams]  # its need is one more
+        fitting = Cat(self.streams[slot].valid & (whole_blocks[slot] < fill.free[slot]) for slot in slots)
         chosen = Signal(self.slots)
         length = Signal(LENGTH_BITS)
         m.d.comb += [
@@ -75,7 +75,7 @@ class HostSend(wiring.Component):
             length.eq(select(chosen, [stream.length for stream in self.streams])),
             fill.accept.eq(chosen.any()),
             fill.accept_slot.eq(number_of(chosen)),
-            fill.accept_need.eq(length[4:] + 1),
+            fill.accept_need.eq(select(chosen, [blocks + 1 for blocks in whole_blocks])),
         ]
 
         # Cycles a+1 to a+n: a word is taken. Row r is made of word r and the last byte of word r-1; the

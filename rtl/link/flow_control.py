@@ -131,7 +131,7 @@ class FlowControl(wiring.Component):
             speaks = announces & self.operational[vl]
             m.d.comb += growth.eq(announce - last)
             m.d.sync += [
-                urgent[vl].eq(speaks & (due | (growth > self.threshold))),
+                urgent[vl].eq(speaks & (due | (self.threshold < growth))),
                 changed[vl].eq(speaks & (growth != 0)),
             ]
 

@@ -283,7 +283,6 @@ class LinkPort(wiring.Component):
             registers.reg.eq(reg),
             registers.state.eq(state),
             registers.up.eq(self.up),
-            self.reg_rdata.eq(registers.reg_rdata),
             self.polling.eq(registers.polling & ~ResetSignal(allow_reset_less=True)),
             sending.operational.eq(registers.operational),
             sending.wide.eq(registers.wide),
@@ -315,7 +314,7 @@ class LinkPort(wiring.Component):
         waited = parts.xmit_wait.waited[1:]
         m.d.comb += [Cat(counters.counts[VL_XMIT_WAITS[vl]] for vl in vls_of_slots(self._vls)).eq(waited)]
         m.d.comb += [counters.expired.eq(parts.watchdog.expired)]
-        m.d.comb += [counters.reg.eq(reg), registers.counter.eq(counters.value)]
+        m.d.comb += [counters.reg.eq(reg), self.reg_rdata.eq(registers.reg_rdata | counters.value)]
 
     def _errors(self, m: Module) -> tuple[_Moves, _Moves]:
         """Which counters of errors and of waiting move in this cycle, and by how much those that do not move by 1."""

@@ -68,10 +68,8 @@ class Receiver(wiring.Component):
         # The length of the packet, to stop one that has no end.
         m.d.comb += self.route.eq(Cat(row.data, self.head))
         row_1_length = lrh_field(self.route, "pkt_len")
-        length = Signal.like(row_1_length)
-        full = Signal()  # the row on the wires is at index `length`, or in a packet shorter than that
-        following = Signal.like(self.index)
-        m.d.comb += following.eq(self.index + 1)
+        before_full = Signal.like(row_1_length)  # the index of the row before
+        full = Signal()  # the row on the wires is at index PktLen, or in a packet shorter than that
         in_row_1 = Signal()
 
         m.d.sync += [
@@ -96,11 +94,11 @@ class Receiver(wiring.Component):
                     m.d.sync += found.cut.eq(1)
                     m.next = "IDLE"
                 with m.Elif(row.valid):
-                    m.d.sync += [self.index.eq(following), in_row_1.eq(0)]
+                    m.d.sync += [self.index.eq(self.index + 1), in_row_1.eq(0)]
                     with m.If(in_row_1):
-                        m.d.sync += [length.eq(row_1_length), full.eq(below(row_1_length, 3))]
+                        m.d.sync += [before_full.eq(row_1_length - 1), full.eq(below(row_1_length, 3))]
                     with m.Else():
-                        m.d.sync += full.eq(following == length)
+                        m.d.sync += full.eq(self.index == before_full)
                     with m.If(end):
                         m.d.sync += [found.end.eq(1), found.marked_bad.eq(marked_bad)]
                         m.next = "IDLE"

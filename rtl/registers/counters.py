@@ -1,6 +1,7 @@
 """A port's counters (IBTA vol 1, 16.1.3.5 and 16.1.4; docs/pipeline.md, section 10, management.md, section 6)."""
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
@@ -14,6 +15,7 @@ from rtl.registers.counter_places import (
     DETAIL_WORDS,
     LANE_BITS,
     LANES,
+    VL_XMIT_WAITS,
     WHOLE_WORDS,
     XMIT_WAIT_WORD,
     amounts_layout,
@@ -32,6 +34,9 @@ __all__ = ["PortCounters"]
 
 _ERROR_BITS: Final = 2
 """Of FLOW_CTL_UPDATE_ERRORS, for each VL."""
+
+_LATE: Final = (Counter.XMIT_WAIT.name, Counter.XMIT_CONSTRAINT_ERRORS.name, *VL_XMIT_WAITS.values())
+"""What is counted late in its cycle: turns for it begin a cycle later than for others."""
 
 _ACCESSES: Final = 15
 """To a port's counters, in twice as many cycles, with which nothing is lost."""
@@ -99,7 +104,7 @@ class PortCounters(wiring.Component):
         expired: mask of the VLs without a flow control packet for too long, in this cycle, likewise.
         reg: an access to the port. A write sets the counter, whatever is counted in the cycle. A value that the
             counter cannot hold is ignored.
-        value: in the cycle after a read what is visible of a counter, or of EXTENDED_LOW; else 0.
+        value: two cycles after a read what was visible in the cycle after it of a counter, or of EXTENDED_LOW; else 0.
     """
 
     def __init__(self, vls: int) -> None:
@@ -128,12 +133,15 @@ class PortCounters(wiring.Component):
         access = self._decode(m)
 
         # Whose turn it is: of the word accessed, else of all, once each since something was counted.
+        names = self.counts.shape().members
         turn, left = Signal(self._word_bits), Signal(range(len(self._words) + 1))
         word, works = Signal(self._word_bits), Signal()
         m.d.comb += [word.eq(Mux(access.may_be, access.word, turn)), works.eq(access.may_be | (left != 0))]
         with m.If((word == turn) & (left != 0)):
             m.d.sync += [left.eq(left - 1), turn.eq(self._following(turn))]
-        with m.If(self.counts.as_value().any()):
+        counted_late = Signal()  # in the cycle before
+        m.d.sync += counted_late.eq(Cat(self.counts[name] for name in _LATE if name in names).any())
+        with m.If(Cat(self.counts[name] for name in names if name not in _LATE).any() | counted_late):
             m.d.sync += left.eq(len(self._words))
 
         # In the next cycle it is added to what is kept, or what a write gives to nothing.
@@ -157,13 +165,14 @@ class PortCounters(wiring.Component):
             m.d.comb += total[1].exceeded.eq(1)
 
         errors = self._count_expired(m, access, extended_low)
-        shown, upper = self._show(m, access, total)
         shows_low, shows_errors = Signal(), Signal()
         m.d.sync += [
             shows_low.eq(access.extended_low & self.reg.read),
             shows_errors.eq(access.expired & self.reg.read),
         ]
-        m.d.comb += self.value.eq(shown | Mux(shows_low, extended_low, 0) | Mux(shows_errors, errors, 0))
+        others = Mux(shows_low, extended_low, 0) | Mux(shows_errors, errors, 0)
+        value, upper = self._show(m, access, total, others)
+        m.d.comb += self.value.eq(value)
         with m.If(upper):
             lower = Cat(total[0].value, total[1].value)
             m.d.sync += extended_low.eq(lower | total[-1].exceeded.replicate(DATA_BITS))
@@ -270,7 +279,7 @@ class PortCounters(wiring.Component):
         for register, place in self._places.items():
             name = names[register]
             counts = self.counts[name]
-            bits = most_counted(register, self._vls, most_cycles).bit_length()
+            bits = most_counted(register, self._vls, most_cycles + (name in _LATE)).bit_length()
             waits, after = Signal(bits, name=f"{name}_waits"), Signal(bits, name=f"{name}_after")
             is_code = name not in amounts and bits == _CODE_BITS
             if name in amounts:
@@ -308,32 +317,45 @@ class PortCounters(wiring.Component):
                 m.d.sync += field.eq(field + 1)
         return Cat(above, *reversed(fields))
 
-    def _show(self, m: Module, access: _Access, total: data.View) -> tuple[Value, Signal]:
-        """What a read shows of a counter, all ones if it is more than its register has; it reads an upper half."""
-        shows, two, upper = Signal(LANES), Signal(), Signal()
-        first_of_lane = (access.two, 0, access.upper, 0)
+    def _show(self, m: Module, access: _Access, total: data.View, others: Value) -> tuple[Value, Signal]:
+        """What a read showed in the cycle before, of a counter all ones if it was more than its register has. A read in
+        this cycle shows an upper half.
+
+        OTHERS: what a read of something else shows in this cycle.
+        """
+        shows, ends, two, upper = Signal(LANES), Signal(LANES), Signal(), Signal()
+        first, last = (access.two, 0, access.upper, 0), (0, access.two, 0, access.upper)
         m.d.sync += [
-            shows.eq(Mux(access.reads, access.alone | Cat(*map(Value.cast, first_of_lane)), 0)),
+            shows.eq(Mux(access.reads, access.alone | Cat(*map(Value.cast, first)), 0)),
+            ends.eq(Mux(access.reads, access.alone | Cat(*map(Value.cast, last)), 0)),
             two.eq(access.reads & access.two),
             upper.eq(access.reads & access.upper),
         ]
-        exceeded: list[Value] = [two & total[1].exceeded, upper & total[-1].exceeded]
-        for lane in range(LANES):
-            alone = shows[lane] & ~(two | upper)
-            exceeded.append(alone & total[lane].exceeded)
-        within: Value = Const((1 << LANE_BITS) - 1)
-        for width in sorted({bits for bits in self._bits.values() if bits < LANE_BITS}):
-            registers = [register for register, bits in self._bits.items() if bits == width]
-            is_one = Signal(name=f"has_{width}_bits")
-            m.d.sync += is_one.eq(_is_one_of(self.reg.offset, registers))
-            within &= ~Cat(Const(0, width), is_one.replicate(LANE_BITS - width))
-            lanes = sorted({self._places[register].lane for register in registers})
-            exceeded += [is_one & shows[lane] & total[lane].value[width:].any() for lane in lanes]
-        is_more = Signal()
-        m.d.comb += is_more.eq(Cat(exceeded).any())
-        lower = select(shows, [lane.value for lane in total]) | is_more.replicate(LANE_BITS)
+        lower = select(shows, [lane.value for lane in total])
         higher = select(Cat(two, upper), [total[1].value, total[-1].value])
-        return Cat(lower & within, higher | (is_more & (two | upper)).replicate(LANE_BITS)), upper
+        visible, exceeded = Signal(DATA_BITS), Signal()
+        m.d.sync += [
+            visible.eq(Cat(lower, higher) | others),
+            exceeded.eq(select(ends, [lane.exceeded for lane in total])),
+        ]
+
+        # In the next cycle: which of its bits the register has.
+        widths = sorted({bits for bits in self._bits.values() if bits < LANE_BITS})
+        narrow = [Signal(len(widths), name=f"narrow_{ago}") for ago in (1, 2)]
+        has, wide, is_more = Signal(len(widths)), Signal(), Signal()
+        of_widths = ((offset for offset, bits in self._bits.items() if bits == width) for width in widths)
+        m.d.sync += [
+            narrow[0].eq(Cat(_is_one_of(self.reg.offset, offsets) for offsets in of_widths)),
+            narrow[1].eq(narrow[0]),
+            has.eq(Cat(~narrow[0][: place + 1].any() for place in range(len(widths)))),
+            wide.eq(two | upper),
+        ]
+        stretches = [end - begin for begin, end in pairwise([*widths, LANE_BITS])]
+        within = (bit.replicate(bits) for bit, bits in zip(has, stretches, strict=True))
+        beyond = (is_one & visible[width:LANE_BITS].any() for is_one, width in zip(narrow[1], widths, strict=True))
+        m.d.comb += is_more.eq(exceeded | Cat(beyond).any())
+        shown = visible | Cat(is_more.replicate(LANE_BITS), (is_more & wide).replicate(DATA_BITS - LANE_BITS))
+        return shown & Cat(Const(-1, widths[0]), *within, Const(-1, DATA_BITS - LANE_BITS)), upper
 
 
 class _Choice:

@@ -88,7 +88,6 @@ class PortRegisters(wiring.Component):
     Members:
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
         state, up: the port's state, and whether its link is up, to be read.
-        counter: in the cycle after a read what is visible of a counter; else 0.
         state_write: the PortState written in this cycle, else NO_CHANGE.
         polling: the port wants its link up: it is neither asleep nor disabled.
         wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle.
@@ -110,7 +109,6 @@ class PortRegisters(wiring.Component):
                 "reg_rdata": Out(DATA_BITS),
                 "state": In(PortState),
                 "up": In(1),
-                "counter": In(DATA_BITS),
                 "state_write": Out(PortState),
                 "polling": Out(1),
                 "wide": Out(1, init=1),
@@ -225,7 +223,7 @@ class PortRegisters(wiring.Component):
         reads = Signal(len(readable))
         m.d.sync += [
             reads.eq(Cat(reg.select & reg.read & (reg.offset == offset) for offset in readable)),
-            self.reg_rdata.eq(select(reads, readable.values()) | self.counter),
+            self.reg_rdata.eq(select(reads, readable.values())),
         ]
         return m
 

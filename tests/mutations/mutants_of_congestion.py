@@ -11,8 +11,8 @@ CONGESTION_MUTANTS: Final = (
     Mutant(
         "a packet counts among those that wait behind it",
         "crossing/congestion.py",
-        "return Array(left)[slot] > limit",
-        "return Array(waiting)[slot] > limit",
+        "return limit < left",
+        "return limit < Array(waiting)[slot]",
         mixed("congestion", "S"),
         Kind.ROW,
         "S[3]",
@@ -127,8 +127,8 @@ CONGESTION_MUTANTS: Final = (
     Mutant(
         "a threshold is reached when so many blocks wait, not more",
         "crossing/congestion.py",
-        "Array(left)[slot] > limit",
-        "Array(left)[slot] >= limit",
+        "limit < left",
+        "limit <= left",
         mixed("congested", "S"),
         Kind.ROW,
         "S[3]",

@@ -277,7 +277,7 @@ NODE_MUTANTS: Final = (
     Mutant(
         "counters wrap",
         "registers/counters.py",
-        "m.d.comb += is_more.eq(Cat(exceeded).any())",
+        "m.d.comb += is_more.eq(exceeded | Cat(beyond).any())",
         "m.d.comb += is_more.eq(0)",
         mixed("counters_end", "S"),
         Kind.BUS_READ,

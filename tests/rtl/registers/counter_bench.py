@@ -29,12 +29,12 @@ def counter_name(register: int) -> str:
 
 
 def run(dut: wiring.Component, cycles: Sequence[Cycle]) -> list[int]:
-    """What is read in each cycle, and in one more."""
+    """What is read in each cycle, and in two more."""
     counters: Any = dut
     found = []
 
     async def drive(ctx: Any) -> None:
-        for access, counted in [*cycles, (None, {})]:
+        for access, counted in [*cycles, (None, {}), (None, {})]:
             of_counters = {register: amount for register, amount in counted.items() if register != ERRORS}
             by_name = {counter_name(register): amount for register, amount in of_counters.items()}
             ctx.set(counters.expired, counted.get(ERRORS, 0))
@@ -61,7 +61,7 @@ def _wires(access: Access | None) -> dict[str, int]:
 def answers(dut: wiring.Component, cycles: Sequence[Cycle]) -> list[int]:
     """What the reads among these cycles give."""
     found = run(dut, cycles)
-    return [found[at + 1] for at, (access, _) in enumerate(cycles) if access is not None and access[1] is None]
+    return [found[at + 2] for at, (access, _) in enumerate(cycles) if access is not None and access[1] is None]
 
 
 def read(offset: int) -> Cycle:
