@@ -211,8 +211,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "the forwarding table is read at the LID behind",
         "switch/route.py",
-        "forwarding.lid.eq(routing.lookup_dlid)",
-        "forwarding.lid.eq(routing.lookup_dlid + 1)",
+        "tables.lid.eq(routing.lookup_dlid)",
+        "tables.lid.eq(routing.lookup_dlid + 1)",
         mixed("relay", "S"),
         Kind.ROW,
         "S[2]",
