@@ -51,7 +51,7 @@ class Successors(wiring.Component):
         self._packets = packets
         kinds = {f"kind_{number}": In(SuccessorsSignature(packet)) for number, packet in enumerate(packets)}
         block = packets[0]["first"].shape
-        super().__init__({"kind": In(range(len(packets))), "taken": In(block), "first": Out(block), **kinds})
+        super().__init__({"kind": In(range(max(2, len(packets)))), "taken": In(block), "first": Out(block), **kinds})
 
     @property
     def kinds(self) -> list[Any]:
