@@ -113,13 +113,11 @@ class PacketQueues(wiring.Component):
             fetches.eq(leaves & (more | join_mask)),
             more.eq((more & ~self.loads) | (self.loads & more_behind.replicate(count)) | (join_mask & ~empty)),
         ]
-        replaced = self.loads | empty
         for queue in range(count):
-            head, appearing = self.heads[queue], self.appearing[queue]
+            head, joining = self.heads[queue], self.join_packet
             m.d.comb += [
-                appearing.eq(Mux(self.loads[queue], self.link.successor, self.join_packet)),
-                self.following[queue].eq(Mux(replaced[queue], appearing, head)),
+                self.appearing[queue].eq(Mux(self.loads[queue], self.link.successor, joining)),
+                self.following[queue].eq(Mux(self.loads[queue], self.link.successor, Mux(empty[queue], joining, head))),
             ]
-            with m.If(replaced[queue]):
-                m.d.sync += head.eq(appearing)
+            m.d.sync += head.eq(self.following[queue])
         return m
