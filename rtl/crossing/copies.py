@@ -194,7 +194,7 @@ class CopyQueues(wiring.Component):
             unable.append(starves)
             able.append(fit & ~(swallowed & arriving))
         able += [Const(1, 1)] * (self.outputs - self.credited)
-        to = Mux(queues.appears[queue], queues.appearing[queue].key.copies.to, left)
+        to = left | Mux(queues.appears[queue], queues.appearing[queue].key.copies.to, 0)
         m.d.comb += [goes.eq(to & Cat(able)), lacks.eq(to[: self.credited] & Cat(unable))]
         return goes, lacks
 

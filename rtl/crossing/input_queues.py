@@ -70,8 +70,10 @@ class InputQueues(wiring.Component):
         return queues
 
     def _link(self, m: Module, *kinds: PacketQueues | CopyQueues) -> None:
-        """These are all queues of the input."""
+        """These are all queues of the input; if there are two kinds, the second is of packets with copies."""
         m.submodules.successors = successors = Successors(self.blocks, [kind.packet for kind in kinds])
         for place, kind in zip(successors.kinds, kinds, strict=True):
             connect(m, place, kind.link)
         m.d.comb += successors.taken.eq(self.queueing.taken)
+        if len(kinds) > 1:
+            m.d.comb += successors.kind.eq(self.queueing.has_copies)

@@ -69,15 +69,17 @@ class PacketQueues(wiring.Component):
         first_block, depth = self.packet["first"].shape, max(2, count)
         m.submodules.tails = tails = Memory(shape=first_block, depth=depth, init=[])
 
-        # Join: at the head of an empty queue, or behind its tail.
-        join_mask = Signal(count)
+        # Join: at the head of an empty queue, or behind its tail. Which of both is known early, that it joins late.
+        named, empty, join_mask = Signal(count), Signal(count), Signal(count)
         unended = Signal(count)
-        with m.If(self.join):
-            m.d.comb += join_mask.eq(1 << self.join_queue)
+        m.d.comb += [
+            named.eq(1 << self.join_queue),
+            empty.eq(named & ~(visible | fetches | self.loads)),
+            join_mask.eq(Mux(self.join, named, 0)),
+        ]
         m.d.comb += self.arriving.eq(Mux(self.ended, 0, unended | join_mask))
         m.d.sync += unended.eq(self.arriving)
-        m.d.comb += self.starts.eq(join_mask & ~(visible | fetches | self.loads))
-        starts = self.starts.any()
+        m.d.comb += self.starts.eq(Mux(self.join, empty, 0))
         tail_behind = tails.read_port(domain="comb")
         tail_write = tails.write_port()
         m.d.comb += [
@@ -87,7 +89,7 @@ class PacketQueues(wiring.Component):
             tail_write.en.eq(self.join),
             self.link.behind.eq(tail_behind.data),
             self.link.packet.eq(self.join_packet),
-            self.link.joins.eq(self.join & ~starts),
+            self.link.joins.eq(self.join & ~empty.any()),
         ]
 
         # Fetch: the successor is there at x_0+2, and the head behind that.
@@ -103,20 +105,19 @@ class PacketQueues(wiring.Component):
             more_behind.eq(tail_loaded.data != self.link.successor.first),
         ]
 
-        # Heads.
+        # Heads. An empty queue has the packet that may join it for a head that is not visible yet.
         leaves = self.take & ~self.stays
         m.d.comb += self.appears.eq(self.starts | self.loads)
         m.d.sync += [
             visible.eq((visible & ~leaves) | self.appears),
             fetches.eq(leaves & (more | join_mask)),
-            more.eq((more & ~self.loads) | (self.loads & more_behind.replicate(count)) | (join_mask & ~self.starts)),
+            more.eq((more & ~self.loads) | (self.loads & more_behind.replicate(count)) | (join_mask & ~empty)),
         ]
         for queue in range(count):
-            head, appearing = self.heads[queue], self.appearing[queue]
+            head, joining = self.heads[queue], self.join_packet
             m.d.comb += [
-                appearing.eq(Mux(self.loads[queue], self.link.successor, self.join_packet)),
-                self.following[queue].eq(Mux(self.appears[queue], appearing, head)),
+                self.appearing[queue].eq(Mux(self.loads[queue], self.link.successor, joining)),
+                self.following[queue].eq(Mux(self.loads[queue], self.link.successor, Mux(empty[queue], joining, head))),
             ]
-            with m.If(self.appears[queue]):
-                m.d.sync += head.eq(appearing)
+            m.d.sync += head.eq(self.following[queue])
         return m

@@ -40,6 +40,7 @@ class Successors(wiring.Component):
         packets: of each kind of queue, the layout.
 
     Members:
+        kind: which of the kinds a packet is of that joins.
         taken: the first block of a head that is taken in this cycle (x_0).
         first: that of the packet behind the head that was taken two cycles before.
         kind_N: of each kind, see `SuccessorsSignature`.
@@ -50,7 +51,7 @@ class Successors(wiring.Component):
         self._packets = packets
         kinds = {f"kind_{number}": In(SuccessorsSignature(packet)) for number, packet in enumerate(packets)}
         block = packets[0]["first"].shape
-        super().__init__({"taken": In(block), "first": Out(block), **kinds})
+        super().__init__({"kind": In(range(max(2, len(packets)))), "taken": In(block), "first": Out(block), **kinds})
 
     @property
     def kinds(self) -> list[Any]:
@@ -75,8 +76,8 @@ class Successors(wiring.Component):
             write.addr.eq(some.behind),
             write.data.eq(some.packet),
         ]
-        for kind in others:
-            with m.If(kind.joins):
+        for number, kind in enumerate(others, start=1):
+            with m.If(self.kind == number):
                 m.d.comb += [write.addr.eq(kind.behind), write.data.eq(kind.packet)]
         m.d.comb += [self.first.eq(some.successor.first), *(kind.successor.eq(read.data) for kind in self.kinds)]
         m.d.sync += read.addr.eq(self.taken)

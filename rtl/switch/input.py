@@ -16,7 +16,6 @@ from rtl.switch.partition import Partition
 from rtl.switch.route import Route, RoutingSignature
 from rtl.widths import FREE_BITS, LENGTH_BITS
 from wire.parameters import SwitchParameters
-from wire.trace import Verdict
 
 __all__ = ["Input", "input_pools"]
 
@@ -133,8 +132,11 @@ class Input(wiring.Component):
         if parameters.forwarding == "store-and-forward":
             m.d.comb += in_time.eq(write.valid & write.last & ~write.bad)
         else:
-            in_partition = partition.verdict == Verdict.GOOD
-            m.d.comb += in_time.eq(write.valid & (write.index == enough) & ~(write.last & write.bad) & in_partition)
+            # Which row it is is known a cycle before that row is stored.
+            received, is_enough = admission.received, Signal()
+            follows = (received.body & ~header.valid) | received.end
+            m.d.sync += is_enough.eq(follows & (received.index == enough))
+            m.d.comb += in_time.eq(is_enough & ~(write.last & write.bad) & partition.right)
 
         # Store, queues, readers.
         connect(m, store.crossing, flipped(self.crossing))

@@ -39,7 +39,8 @@ class Partition(wiring.Component):
         output: where it goes, from h+2 on; the last is no port's.
         received: rows, a cycle after the wires.
         has_p_key, p_key: whether the packet has one, and which, in the cycle of its verdict.
-        verdict: the objection to the packet, 0 for none, from c_K + 4 on; of one without a P_Key from h+2 on.
+        verdict: the objection to the packet, 0 for none, from c_K + 4 on; of one without a P_Key from h+2 on. `right`:
+            there is none.
     """
 
     def __init__(self, ports: int) -> None:
@@ -56,6 +57,7 @@ class Partition(wiring.Component):
                 "received": In(ReceivedRow),
                 "has_p_key": Out(1),
                 "p_key": Out(P_KEY_BITS),
+                "right": Out(1),
                 "verdict": Out(Verdict),
             }
         )
@@ -70,13 +72,10 @@ class Partition(wiring.Component):
         behind_grh, behind_lrh = _P_KEY_ROW_BEHIND_GRH + _STANDING, _P_KEY_ROW + _STANDING
         m.d.comb += self.standing.eq(Mux(has_grh, behind_grh, behind_lrh))
         is_long_enough = ~Mux(has_grh, below(header.n, behind_grh), below(header.n, behind_lrh))
-        arrival, departure = Signal(), Signal()
         searched = Signal()
         row_before = Signal.like(received.index)
         with m.If(header.valid):
             m.d.sync += [
-                arrival.eq(self.arrival),
-                departure.eq(self.departure),
                 searched.eq(is_iba & is_long_enough),
                 row_before.eq(Mux(has_grh, _P_KEY_ROW_BEHIND_GRH - 1, _P_KEY_ROW - 1)),
             ]
@@ -110,17 +109,19 @@ class Partition(wiring.Component):
             tables.key.eq(Mux(follows, Cat(key[:-1], Const(1)), kept)),
         ]
 
-        arrives, departs = Signal(), Signal()
+        # What is checked is wrong until the table says that it has the P_Key.
+        wrong_arrival, wrong_departure = Signal(), Signal()
         says_arrives, says_departs = Signal(), Signal()
         m.d.sync += [says_arrives.eq(comes), says_departs.eq(says_arrives)]
+        with m.If(says_arrives & tables.has):
+            m.d.sync += wrong_arrival.eq(0)
+        with m.If(says_departs & tables.has):
+            m.d.sync += wrong_departure.eq(0)
         with m.If(header.valid):
-            m.d.sync += [arrives.eq(0), departs.eq(0)]
-        with m.If(says_arrives):
-            m.d.sync += arrives.eq(tables.has)
-        with m.If(says_departs):
-            m.d.sync += departs.eq(tables.has)
-        with m.If(arrival & ~arrives):
+            m.d.sync += [wrong_arrival.eq(self.arrival), wrong_departure.eq(self.departure)]
+        m.d.comb += self.right.eq(~(wrong_arrival | wrong_departure))
+        with m.If(wrong_arrival):
             m.d.comb += self.verdict.eq(Verdict.RCV_CONSTRAINT)
-        with m.Elif(departure & ~departs):
+        with m.Elif(wrong_departure):
             m.d.comb += self.verdict.eq(Verdict.XMIT_CONSTRAINT)
         return m

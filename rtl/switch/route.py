@@ -30,11 +30,8 @@ def port_facts_layout(vls: int) -> data.StructLayout:
     return data.StructLayout({"operational": vls, "mtu": 3, "wide": 1, "outbound": 1, "raw_outbound": 1})
 
 
-_Candidate = data.StructLayout(
-    {"loop": 1, "vl": VL_BITS, "vl_map": 1, "oversize": 1, "slower": 1, "departure": 1, "refused": 1}
-)
-"""What a packet would be at an output: back where it came from, its VL, that VL not one of the
-output's, and see `Route`."""
+_Candidate = data.StructLayout({"vl": VL_BITS, "vl_map": 1, "oversize": 1, "slower": 1, "departure": 1})
+"""What a packet would be at an output: its VL, that VL not one of the output's though it needs one, and see `Route`."""
 
 
 class RoutingSignature(wiring.Signature):
@@ -149,55 +146,50 @@ class Route(wiring.Component):
         is_vl15 = Signal()
         permissive = Signal()
         is_raw = Signal()
+        to_many = self.has_copies
         free = Array(self.free[slot][: bits_for(blocks)] for slot, blocks in enumerate(self.pools))[header.slot]
         m.d.comb += [
             no_room.eq(header.need > free),
             is_vl15.eq(header.vl == VL15),
             is_raw.eq(header.lnh < LNH.IBA_LOCAL),
+            to_many.eq(~is_vl15 & is_multicast(header.dlid)),
             permissive.eq(is_vl15 & (header.dlid == LID_PERMISSIVE)),
             no_dlid.eq(~permissive & ((header.dlid > routing.forwarding_top) | (header.dlid >= self.lft_size))),
         ]
         at_agent = Signal(_Candidate)
-        m.d.comb += [
-            at_agent.vl.eq(header.vl),
-            at_agent.slower.eq(~routing.own_wide),
-            at_agent.refused.eq(no_room | no_dlid),
-        ]
+        m.d.comb += [at_agent.vl.eq(header.vl), at_agent.slower.eq(~routing.own_wide)]
         candidates = []
         for output in range(self.ports):
             candidate = Signal(_Candidate, name=f"candidate_{output}")
             facts, vl = routing.outputs[output], sl_to_vl.vls[output]
             m.d.comb += [
-                candidate.loop.eq(~permissive & (routing.input == output)),
                 candidate.vl.eq(vl),
-                candidate.vl_map.eq((vl >= self.vls) | ~facts.operational.bit_select(vl, 1)),
+                candidate.vl_map.eq(~is_vl15 & ((vl >= self.vls) | ~facts.operational.bit_select(vl, 1))),
                 candidate.oversize.eq(~permissive & too_long.bit_select(facts.mtu, 1)),
-                candidate.slower.eq(~routing.own_wide & (permissive | facts.wide)),
-                candidate.departure.eq(~is_vl15 & Mux(is_raw, facts.raw_outbound, facts.outbound)),
-                candidate.refused.eq(candidate.loop | (candidate.vl_map & ~is_vl15) | no_room | no_dlid),
+                candidate.slower.eq(~routing.own_wide & (permissive | to_many | facts.wide)),
+                candidate.departure.eq(~is_vl15 & ~to_many & Mux(is_raw, facts.raw_outbound, facts.outbound)),
             ]
             candidates.append(candidate)
 
         # A multicast packet may be several of these. It is none of what the table of the others says.
-        multicast, to_many = self._copies(m, candidates, tables.outputs), self.has_copies
-        m.d.comb += to_many.eq(~is_vl15 & is_multicast(header.dlid))
+        multicast = self._copies(m, candidates, tables.outputs)
 
         # What any other is at its own. The table's output means nothing if its entry is no port, and may be none.
         found = Signal(_Candidate)
         beyond = (1 << len(destination.output)) - len(candidates)
         no_route = Signal()
-        known = Signal()
+        loop = Signal()
         m.d.comb += [
-            known.eq(destination.known | permissive),
             found.eq(Array([*candidates, *[at_agent] * beyond])[destination.output]),
-            no_route.eq(no_dlid | ~known),
+            no_route.eq(no_dlid | ~(destination.known | permissive)),
+            loop.eq(~permissive & (destination.output == routing.input)),
             self.output.eq(Mux(permissive | to_many, self.ports, destination.output)),
             self.slot.eq(Mux(is_vl15, self.vls, found.vl)),
             self.oversize.eq(found.oversize & ~to_many),
-            self.slower.eq(Mux(to_many, ~routing.own_wide, found.slower)),
+            self.slower.eq(found.slower),
             self.arrival.eq(~is_vl15 & Mux(is_raw, routing.raw_inbound, routing.inbound)),
-            self.departure.eq(found.departure & ~to_many),
-            self.refused.eq(Mux(to_many, no_room | ~multicast.copies.any(), found.refused | ~known)),
+            self.departure.eq(found.departure),
+            self.refused.eq(no_room | Mux(to_many, ~multicast.copies.any(), no_route | loop | found.vl_map)),
         ]
         with m.If(to_many & ~multicast.copies.any()):
             m.d.comb += self.relay.eq(multicast.verdict)
@@ -205,9 +197,9 @@ class Route(wiring.Component):
             m.d.comb += self.relay.eq(Mux(no_room, Verdict.OVERRUN, Verdict.GOOD))
         with m.Elif(no_route):
             m.d.comb += self.relay.eq(Verdict.NO_ROUTE)
-        with m.Elif(found.loop):
+        with m.Elif(loop):
             m.d.comb += self.relay.eq(Verdict.LOOP)
-        with m.Elif(found.vl_map & ~is_vl15):
+        with m.Elif(found.vl_map):
             m.d.comb += self.relay.eq(Verdict.VL_MAP)
         with m.Elif(no_room):
             m.d.comb += self.relay.eq(Mux(is_vl15, Verdict.VL15_DROPPED, Verdict.OVERRUN))
@@ -221,7 +213,7 @@ class Route(wiring.Component):
             multicast.settings.eq(routing.multicast),
             multicast.dlid.eq(header.dlid),
             multicast.entry.eq(entry),
-            multicast.own.eq(Cat(candidate.loop for candidate in candidates)),
+            multicast.own.eq(Cat(routing.input == output for output in range(self.ports))),
             multicast.no_vl.eq(Cat(candidate.vl_map for candidate in candidates)),
             copies.to.eq(multicast.copies),
             copies.oversize.eq(Cat(candidate.oversize for candidate in candidates)),

@@ -44,6 +44,8 @@ __all__ = ["Switch", "restoration_cycles"]
 
 _SWITCH_PORT_KINDS: Final = tuple(sorted({*PORT_KINDS, Kind.SCRAP}))
 _LFT_ENTRY_BITS: Final = LINEAR_FORWARDING_TABLE.entry.width
+_NO_MULTICAST_SETTINGS: Final = {"top": LID_MULTICAST_MAX, "primary": 0, "not_primary": 0}
+"""At reset: no highest LID, no default ports."""
 _PORT_0_KINDS: Final = tuple(sorted({*BUS_KINDS, *AGENT_KINDS, Kind.SCRAP}))
 
 
@@ -186,14 +188,20 @@ class Switch(wiring.Component):
             NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY: (_LFT_ENTRY_BITS, LFT_NO_ROUTE),
         }
         m.submodules.registers = registers = NodeRegisters(count, others)
-        multicast, top = Signal(multicast_settings_layout(count)), registers.multicast_fdb_top
         m.d.comb += [
             registers.access.eq(of_page(access, 0)),
             agent_port.lease_second.eq(registers.lease_second),
-            multicast.top.eq(Mux(top == 0, LID_MULTICAST_MAX, top)),
-            multicast.primary.eq(output_named(registers.default_multicast_primary, count)),
-            multicast.not_primary.eq(output_named(registers.default_multicast_not_primary, count)),
         ]
+
+        # What registers say of multicast packets is kept as routing takes it, which has no time to find it out.
+        multicast, changed = Signal(multicast_settings_layout(count), init=_NO_MULTICAST_SETTINGS), registers.changed
+        top, default = access.wdata[: len(multicast.top)], access.wdata[:_LFT_ENTRY_BITS]
+        with m.If(changed.multicast_fdb_top):
+            m.d.sync += multicast.top.eq(Mux(top == 0, LID_MULTICAST_MAX, top))
+        with m.If(changed.default_multicast_primary):
+            m.d.sync += multicast.primary.eq(output_named(default, count))
+        with m.If(changed.default_multicast_not_primary):
+            m.d.sync += multicast.not_primary.eq(output_named(default, count))
 
         # The bus has a copy of the LFT to itself, which keeps the entries as they are written.
         m.submodules.forwarding = forwarding = ForwardingTable(lft_size, _LFT_ENTRY_BITS, LFT_NO_ROUTE)

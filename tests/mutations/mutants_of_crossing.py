@@ -76,7 +76,7 @@ CROSSING_MUTANTS: Final = (
         "a queue forgets its last packet when another joins",
         "crossing/queues.py",
         "tail_write.en.eq(self.join)",
-        "tail_write.en.eq(self.join & starts)",
+        "tail_write.en.eq(self.join & empty.any())",
         mixed("credits_run_out", "H1"),
         Kind.ROW,
         "H1[1]",
