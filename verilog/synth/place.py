@@ -9,6 +9,7 @@ from typing import Any
 
 from verilog.synth import tools
 from verilog.synth.device import DEVICES
+from verilog.synth.floorplan import fix_block_rams
 from verilog.synth.timing import CriticalPath, critical_path, fmax_mhz
 
 __all__ = ["REPORT", "Placement", "Target", "place", "placement"]
@@ -56,8 +57,10 @@ def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch) ->
     """
     device = DEVICES[target.device]
     # The tool is shown the directory, not the machine.
+    design = json.loads(netlist.read_text())
+    fix_block_rams(design["modules"], device)
     copy = directory / netlist.name
-    copy.write_bytes(netlist.read_bytes())
+    copy.write_text(json.dumps(design))
     arguments = [
         device.option,
         *("--package", device.package),
@@ -66,9 +69,11 @@ def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch) ->
         *("--seed", str(target.seed)),
         *("--json", copy.name),
         *("--report", REPORT),
-        # The default placer's wires are a quarter longer, and its clock a tenth lower; the default router
-        # takes many times as long where a design is dense.
-        *("--placer", "static"),
+        # Late paths pull their cells together more than by default. The default router takes many times as long where a
+        # design is dense.
+        *("--placer", "heap"),
+        *("--placer-heap-timingweight", "30"),
+        *("--placer-heap-critexp", "4"),
         *("--router", "router2"),
         "--timing-allow-fail",
     ]

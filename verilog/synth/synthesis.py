@@ -14,7 +14,8 @@ from rtl.switch.switch import Switch
 from toolchain.build_cache import cached
 from verilog import liveness
 from verilog.emit import merged_rtlil
-from verilog.synth import delays, netlist, tools
+from verilog.synth import delays, floorplan, netlist, tools
+from verilog.synth import place as placing
 from verilog.synth.area import MappedMemory, Part, mapped_memories, parts
 from verilog.synth.device import DEVICES, Area
 from verilog.synth.netlist import NETLIST, PREPARED, TOP, make_netlist
@@ -29,7 +30,7 @@ _NO_ROOM = re.compile(r"no Bels remaining|legal placement|utilisation limit", re
 _STEPS = (
     (re.compile(r"^Preparing to run"), "compiling the tool, the first time only"),
     (re.compile(r"^Info: Packing"), "packing"),
-    (re.compile(r"^Info: Running Static placer"), "placing"),
+    (re.compile(r"^Info: Creating initial"), "placing"),
     (re.compile(r"^Info: Running simulated annealing"), "placing, refinement"),
     (re.compile(r"^Info: Routing"), "routing"),
 )
@@ -120,6 +121,7 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
     directories, done = [mapped], None
     if options.route and not too_much:
         key |= asdict(options.target)
+        key["placing"] = [Path(str(part.__file__)).read_text() for part in (floorplan, placing)]
         try:
             placed = cached("place", key, lambda directory: place(mapped / NETLIST, options.target, directory, watch))
         except tools.ToolFailed as failure:

@@ -31,7 +31,7 @@ def test_each_large_memory_is_written_at_one_place_and_read_at_a_clock_edge() ->
         for memory, declared in module.memories.items()
         if is_large(declared)
     }
-    rows, lft = (r"\top_store_buffer", r"\rows_0"), (r"\top_route_forwarding", r"\memory")
+    rows, lft = (r"\top_store_buffer", r"\rows_0"), (r"\top_route_tables", r"\memory")
     assert {rows, lft, (r"\top_tables", r"\third")} <= large.keys()
     for (name, memory), module in large.items():
         reads = ports(module, memory, "$memrd_v2")
