@@ -120,12 +120,7 @@ class CopyQueues(wiring.Component):
                 m.d.sync += left[queue].eq(queues.appearing[queue].key.copies.to)
             with m.Elif(served[queue]):
                 m.d.sync += left[queue].eq(left[queue] & ~self.to)
-        taken_from = Signal(self.count)
-        m.d.sync += taken_from.eq(served)
-        m.d.comb += [
-            self.copy.shared.eq(taken_from),
-            self.copy.more.eq(select(taken_from, [mask.any() for mask in left])),
-        ]
+        m.d.sync += [self.copy.shared.eq(served), self.copy.more.eq((served & queues.stays).any())]
         return m
 
     def _serve(self, m: Module, going: list[Signal], slots: list[list[Value]], heads: data.View) -> Signal:

@@ -8,8 +8,9 @@ answer, which delays it; afterwards the box is a wire. It is a black one: ABC wo
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-__all__ = ["BOXES", "PATH_PS", "REMOVE_BOXES", "WIRE_PS", "with_boxes"]
+__all__ = ["PATH_PS", "WIRE_PS", "Box", "with_boxes"]
 
 PATH_PS = 10_000
 """How long a path in a component may be, as many go on in another one. What needs less becomes small, not fast."""
@@ -23,43 +24,81 @@ _BLOCK_RAM_PS = 4_260
 _LUT_RAM_PS = 379 + WIRE_PS
 """From an address, or rather the cell that gives it, to the answer of memory in LUTs."""
 
-_ANSWERS = {"DP16KD": ("BLOCK_RAM_DELAY", 1, _BLOCK_RAM_PS), "TRELLIS_DPR16X4": ("LUT_RAM_DELAY", 4, _LUT_RAM_PS)}
-"""By kind of memory: the box behind each of its answers, how many bits such a one has, and the delay."""
+_ACCEPTANCE_PS = 4_500
+"""From the clock to what an input accepts, which is decided behind registers of other components."""
 
-_MEMORY = re.compile(rf"(?:  attribute .*\n)*  cell \\({'|'.join(_ANSWERS)}) .*\n(?:    .*\n)*  end\n")
-_ANSWER = re.compile(r"(    connect \\DO[AB]?\d*) (.*)\n")
-
-BOXES = "".join(
-    f"(* abc9_box, blackbox *) module {box}(input [{bits - 1}:0] A, output [{bits - 1}:0] Y);\n"
-    f"specify (A => Y) = {delay}; endspecify\nendmodule\n"
-    for box, bits, delay in _ANSWERS.values()
+_ANSWERS = (
+    (r"DP16KD", r"DO[AB]\d+", _BLOCK_RAM_PS),
+    (r"TRELLIS_DPR16X4", r"DO", _LUT_RAM_PS),
+    (r"\w+_acceptance", r"accepted|first", _ACCEPTANCE_PS),
 )
-"""The boxes, in Verilog."""
+"""Patterns of cells and of the ports where they answer late, and how late."""
 
-REMOVE_BOXES = "".join(
-    f"setparam -set WIDTH {bits} t:{box}; chtype -set $buf t:{box}; delete ={box}; "
-    for box, bits, _ in _ANSWERS.values()
-)
-"""Yosys commands that make wires of the boxes, once the design is cleaned."""
+_CELL = re.compile(r"(?:  attribute .*\n)*  cell \\(\w+) .*\n(?:    .*\n)*  end\n")
+_WIDTHS = {"DO": 4}
+"""Of ports of the FPGA's cells, where they are not 1."""
 
 
-def with_boxes(rtlil: str) -> str:
-    """A design whose memories are mapped, with a box behind each answer of each."""
+class Box(NamedTuple):
+    """Delays so many bits by so many picoseconds."""
+
+    bits: int
+    delay_ps: int
+
+    @property
+    def name(self) -> str:
+        """The module's."""
+        return f"DELAY_{self.delay_ps}_OF_{self.bits}"
+
+    @property
+    def verilog(self) -> str:
+        """The module."""
+        ports = f"input [{self.bits - 1}:0] A, output [{self.bits - 1}:0] Y"
+        delay = f"specify (A => Y) = {self.delay_ps}; endspecify"
+        return f"(* abc9_box, blackbox *) module {self.name}({ports});\n{delay}\nendmodule\n"
+
+    @property
+    def removal(self) -> str:
+        """Yosys commands that make wires of all such boxes, once the design is cleaned."""
+        cells = f"t:{self.name}"
+        return f"setparam -set WIDTH {self.bits} {cells}; chtype -set $buf {cells}; delete ={self.name}; "
+
+
+def with_boxes(rtlil: str) -> tuple[str, set[Box]]:
+    """A design whose memories are mapped, with a box behind each late answer; and the boxes it has."""
+    boxes: set[Box] = set()
+    widths: dict[tuple[str, str], int] = {}
     count = 0
 
-    def behind(memory: re.Match[str]) -> str:
-        box, bits, _ = _ANSWERS[memory[1]]
-        wires, boxes = [], []
+    def behind(cell: re.Match[str]) -> str:
+        nonlocal count
+        text, kind = cell[0], cell[1]
+        wires, delays = [], []
+        for cells, ports, delay_ps in _ANSWERS:
+            if not re.fullmatch(cells, kind):
+                continue
+            for line, port, answer in re.findall(rf"(    connect \\({ports}) (.*)\n)", text):
+                if (kind, port) not in widths:
+                    widths[kind, port] = _width(rtlil, kind, port)
+                box = Box(widths[kind, port], delay_ps)
+                boxes.add(box)
+                count += 1
+                name = f"$answer${count}"
+                text = text.replace(line, f"    connect \\{port} {name}\n")
+                wires.append(f"  wire width {box.bits} {name}\n")
+                delays.append(
+                    f"  cell \\{box.name} {name}$delay\n    connect \\A {name}\n    connect \\Y {answer}\n  end\n"
+                )
+        return "".join((*wires, text, *delays))
 
-        def delayed(answer: re.Match[str]) -> str:
-            nonlocal count
-            count += 1
-            name = f"$answer${count}"
-            wires.append(f"  wire width {bits} {name}\n")
-            boxes.append(f"  cell \\{box} {name}$delay\n    connect \\A {name}\n    connect \\Y {answer[2]}\n  end\n")
-            return f"{answer[1]} {name}\n"
+    return _CELL.sub(behind, rtlil), boxes
 
-        cell = _ANSWER.sub(delayed, memory[0])
-        return "".join((*wires, cell, *boxes))
 
-    return _MEMORY.sub(behind, rtlil)
+def _width(rtlil: str, kind: str, port: str) -> int:
+    """Bits of a port of the cells of a kind, which is a module of the design or the FPGA's."""
+    module = re.search(rf"^module \\{kind}\n((?:  .*\n)*)end", rtlil, re.M)
+    if module is None:
+        return _WIDTHS.get(port, 1)
+    declared = re.search(rf"^  wire (?:width (\d+) )?output \d+ \\{port}$", module[1], re.M)
+    assert declared is not None, f"{kind}: no output {port}"
+    return int(declared[1] or 1)

@@ -43,10 +43,7 @@ memories, which Yosys' ABC9 cannot know: beside longer paths it would be made sm
 """
 
 # ABC's longer script takes as much time as its default, and an input becomes smaller by a twelfth.
-_ABC9 = (
-    "scratchpad -copy abc9.script.flow3 abc9.script; "
-    f"abc9 -maxlut 4 -W {delays.WIRE_PS} -D {delays.PATH_PS}; {delays.REMOVE_BOXES}clean; "
-)
+_ABC9 = f"scratchpad -copy abc9.script.flow3 abc9.script; abc9 -maxlut 4 -W {delays.WIRE_PS} -D {delays.PATH_PS}; "
 
 # Yosys makes one of these comparisons of a carry chain and, for whether both are equal, LUTs behind it.
 _COMPARISONS = "".join(
@@ -110,22 +107,29 @@ def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
 
 def _map(modules: Sequence[str], open_outputs: dict[str, list[str]], directory: Path) -> None:
     """Write <module>.json, in cells of the FPGA, for each of MODULES, all at the same time."""
-    first, second = {}, {}
+    first = {}
+    # Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower.
+    steps = {module: f"synth_ecp5 -nowidelut -top {module} -run" for module in modules}
     for module in modules:
         others = "".join(f"blackbox {other}; " for other in modules if other not in (TOP, module))
         unused = "".join(f"delete -output {module}/{port}; " for port in open_outputs.get(module, ()))
-        # Without multiplexers for wide LUTs a switch becomes smaller and, placed, no slower.
-        steps = f"synth_ecp5 -nowidelut -top {module} -run"
-        first[module] = f"read_rtlil {_PREPARED_RTLIL}; {others}{unused}{steps} begin:map_luts; write_rtlil {module}.il"
-        second[module] = (
-            f"read_rtlil {module}.il; read_verilog -lib -specify {_BOXES}; {steps} begin:coarse; {_ABC9}"
-            f"{steps} map_cells: -json {module}.json"
-        )
-    (directory / _BOXES).write_text(delays.BOXES)
+        mapping = f"{steps[module]} begin:map_luts; write_rtlil {module}.il"
+        first[module] = f"read_rtlil {_PREPARED_RTLIL}; {others}{unused}{mapping}"
     tools.run_all(tools.YOSYS, {module: ["-q", "-p", script] for module, script in first.items()}, directory)
+
+    boxes: set[delays.Box] = set()
     for module in modules:
         file = directory / f"{module}.il"
-        file.write_text(delays.with_boxes(file.read_text()))
+        text, found = delays.with_boxes(file.read_text())
+        file.write_text(text)
+        boxes |= found
+    (directory / _BOXES).write_text("".join(box.verilog for box in sorted(boxes)))
+    removal = "".join(box.removal for box in sorted(boxes))
+    second = {
+        module: f"read_rtlil {module}.il; read_verilog -lib -specify {_BOXES}; {steps[module]} begin:coarse; "
+        f"{_ABC9}{removal}clean; {steps[module]} map_cells: -json {module}.json"
+        for module in modules
+    }
     tools.run_all(tools.YOSYS, {module: ["-q", "-p", script] for module, script in second.items()}, directory)
 
 
