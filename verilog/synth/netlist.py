@@ -16,6 +16,7 @@ from typing import Any
 
 from verilog.liveness import Instance, Liveness, Part, Statement
 from verilog.synth import delays, tools
+from verilog.synth.comparisons import COMPARISONS
 
 __all__ = ["NETLIST", "PREPARED", "TOP", "cells", "instances", "make_netlist", "prune"]
 
@@ -32,7 +33,7 @@ _RTLIL = "design.il"
 _HIERARCHY = "hierarchy.json"
 _PREPARED_RTLIL = "prepared.il"
 _BOXES = "boxes.v"
-_SWAPS = "comparisons.v"
+_COMPARISONS = "comparisons.v"
 
 _APART = re.compile(
     r"design\.(port_\d+|input_\d+(\.partition|\.store\.acceptance)?|output_\d+|matcher|crossbar\.output_\d+|arrivals"
@@ -44,18 +45,6 @@ memories, which Yosys' ABC9 cannot know: beside longer paths it would be made sm
 
 # ABC's longer script takes as much time as its default, and an input becomes smaller by a twelfth.
 _ABC9 = f"scratchpad -copy abc9.script.flow3 abc9.script; abc9 -maxlut 4 -W {delays.WIRE_PS} -D {delays.PATH_PS}; "
-
-# Yosys makes one of these comparisons of a carry chain and, for whether both are equal, LUTs behind it.
-_COMPARISONS = "".join(
-    f'(* techmap_celltype = "${name}" *) module _{name}(input [A_WIDTH-1:0] A, input [B_WIDTH-1:0] B,'
-    " output [Y_WIDTH-1:0] Y);\n"
-    "parameter A_SIGNED = 0; parameter B_SIGNED = 0;\n"
-    "parameter A_WIDTH = 1; parameter B_WIDTH = 1; parameter Y_WIDTH = 1;\n"
-    f"\\${swapped} #(.A_SIGNED(B_SIGNED), .B_SIGNED(A_SIGNED), .A_WIDTH(B_WIDTH), .B_WIDTH(A_WIDTH), .Y_WIDTH(Y_WIDTH))"
-    " _TECHMAP_REPLACE_ (.A(B), .B(A), .Y(Y));\nendmodule\n"
-    for name, swapped in (("gt", "lt"), ("le", "ge"))
-)
-"""In Verilog: what takes their place, which needs the chain alone."""
 
 _KEPT = "kept"
 """A net besides the numbered ones. What drives it stays: instances, and cells that drive nothing else."""
@@ -76,13 +65,13 @@ def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
         ToolFailed: it ended with an error.
     """
     (directory / _RTLIL).write_text(rtlil)
-    (directory / _SWAPS).write_text(_COMPARISONS)
+    (directory / _COMPARISONS).write_text(COMPARISONS)
 
     def yosys(script: str) -> None:
         tools.run(tools.YOSYS, ["-q", "-p", script], directory, watch)
 
     yosys(
-        f"read_rtlil {_RTLIL}; hierarchy -check -top {TOP}; proc; techmap -map {_SWAPS}; "
+        f"read_rtlil {_RTLIL}; hierarchy -check -top {TOP}; proc; techmap -map {_COMPARISONS}; "
         f"write_rtlil {_PREPARED_RTLIL}; write_json {_HIERARCHY}"
     )
     hierarchy = _modules(directory / _HIERARCHY)

@@ -14,7 +14,7 @@ from rtl.switch.switch import Switch
 from toolchain.build_cache import cached
 from verilog import liveness
 from verilog.emit import merged_rtlil
-from verilog.synth import delays, floorplan, netlist, tools
+from verilog.synth import comparisons, delays, floorplan, netlist, tools
 from verilog.synth import place as placing
 from verilog.synth.area import MappedMemory, Part, mapped_memories, parts
 from verilog.synth.device import DEVICES, Area
@@ -110,7 +110,7 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
     key: dict[str, object] = {
         "rtlil": hashlib.sha256(rtlil.encode()).hexdigest(),
         "tools": versions,
-        "code": [Path(str(part.__file__)).read_text() for part in (netlist, delays, liveness)],
+        "code": [Path(str(part.__file__)).read_text() for part in (netlist, comparisons, delays, liveness)],
     }
     progress("mapping")
     mapped = cached("netlist", key, lambda directory: make_netlist(rtlil, directory, watch))
