@@ -215,6 +215,7 @@ def test_rows_leave_as_they_came_and_blocks_return(
         out_ptr = 0
         ready: list[int] = []  # readers that were free then, and took up nothing
         reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
+        taken_to: int | None = None  # the output for which a packet was taken in the cycle before: its row 0 crosses
         ctx.set(crossing.wide, WIDE)
         for output in range(CREDITED):
             ctx.set(heads.facts[output].room[0].limit, ALWAYS)
@@ -253,11 +254,17 @@ def test_rows_leave_as_they_came_and_blocks_return(
             for reader, to in enumerate(reads):
                 row = crossing.rows[reader]
                 if to and (ctx.get(row.valid) or ctx.get(row.bad)):
-                    last = bool(ctx.get(row.last))
+                    # What has outlived its life time is told beside the row, which says what else there is.
+                    outlived = taken_to is not None and to == 1 << taken_to and bool(ctx.get(crossing.outlived))
+                    crossed = ctx.get(row.data)
+                    if outlived:
+                        crossed = crossed & ~(7 << 16) | Discard.LIFE_TIME << 16
+                    last = bool(ctx.get(row.last)) or outlived
                     bad = bool(ctx.get(row.bad))
                     scrap = bad and not ctx.get(row.valid)
-                    seen.append((reader, to.bit_length() - 1, ctx.get(row.data), last, bad, scrap))
+                    seen.append((reader, to.bit_length() - 1, crossed, last, bad, scrap))
             reads = [ctx.get(to) for to in crossing.to_output]
+            taken_to = None if accepted is None else accepted.output
             expected = reference.rows.pop(cycle, [])
             assert [(*row[:2], row[5]) for row in seen] == [(*row[:2], row[5]) for row in expected], f"cycle {cycle}"
             assert [row for row in seen if not row[5]] == [row for row in expected if not row[5]], f"cycle {cycle}"
