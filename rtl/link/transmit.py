@@ -58,9 +58,8 @@ SendRow = data.StructLayout(
 
 `last` is the packet's end row (also an early one), `bad` means anything with it; a row 0 that is the last is all of a
 packet that is swallowed: if it has `outlived` its life time for that reason, else for that on lane 1
-(`wire.trace.Discard`). `slot`, `n` and `input` (number of the
-input) hold from row 0 to the end row. `need` (blocks) comes with row 0, and means anything with the others. Lane 0 of
-row 0 means anything: it goes out as SDP.
+(`wire.trace.Discard`). `slot`, `n` and `input` (number of the input) hold from row 0 to the end row. `need` (blocks)
+comes with row 0, and means anything with the others. Lane 0 of row 0 means anything: it goes out as SDP.
 """
 
 

@@ -56,9 +56,9 @@ def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch) ->
         ToolFailed: it ended with an error.
     """
     device = DEVICES[target.device]
-    # The tool is shown the directory, not the machine.
     design = json.loads(netlist.read_text())
     fix_block_rams(design["modules"], device)
+    # The tool is shown the directory, not the machine.
     copy = directory / netlist.name
     copy.write_text(json.dumps(design))
     arguments = [
