@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from verilog.synth.device import BLOCK_RAMS, Device
-from verilog.synth.netlist import TOP
+from verilog.synth.netlist import TOP, cells, instances
 
 __all__ = ["fix_block_rams", "stretches"]
 
@@ -37,7 +37,7 @@ def fix_block_rams(modules: _Modules, device: Device) -> None:
     inputs = sorted((name for name in tops if _INPUT.fullmatch(name)), key=lambda name: int(name.rpartition("_")[2]))
     if not inputs:
         return
-    found = stretches(len(inputs), sum(1 for _ in _block_rams(modules, tops[inputs[0]]["type"])), device)
+    found = stretches(len(inputs), _block_rams(modules, tops[inputs[0]]["type"]), device)
     if not found:
         return
     own = dict(zip(inputs, found, strict=True))
@@ -72,23 +72,20 @@ def _fix(modules: _Modules, module: str, path: str, own: dict[str, Iterator[str]
     for name, cell in modules[module]["cells"].items():
         if cell["type"] in BLOCK_RAMS:
             cell["attributes"]["BEL"] = next(others)
-        elif any(_block_rams(modules, cell["type"])):
+        elif cell["type"] in modules and _block_rams(modules, cell["type"]):
             instance = f"{path}{name}"
             modules[instance] = copy.deepcopy(modules[cell["type"]])
             cell["type"] = instance
             _fix(modules, instance, f"{instance}.", {}, own.get(name, others))
 
 
-def _block_rams(modules: _Modules, module: str) -> Iterator[str]:
-    """The block RAMs in MODULE."""
-    if module in BLOCK_RAMS:
-        yield module
-    elif module in modules:
-        for cell in modules[module]["cells"].values():
-            yield from _block_rams(modules, cell["type"])
+def _block_rams(modules: _Modules, module: str) -> int:
+    """How many there are in MODULE and below."""
+    below = [module, *(inside for _, inside in instances(modules, module))]
+    return sum(kind in BLOCK_RAMS for inside in below for _, kind in cells(modules, inside))
 
 
-def _from_the_middle(device: Device, taken: set[str]) -> Sequence[str]:
+def _from_the_middle(device: Device, taken: set[str]) -> list[str]:
     """All places that are not taken, those next to the middle of the device first."""
     columns, rows = device.block_ram_columns, device.block_ram_rows
     x, y = (columns[0][0] + columns[-1][0]) / 2, (rows[0] + rows[-1]) / 2

@@ -10,18 +10,23 @@ def cell(kind):
     return {"type": kind, "attributes": {}}
 
 
+def module(cells, **attributes):
+    return {"attributes": attributes, "cells": cells}
+
+
 def switch(inputs, block_rams):
     return {
-        "top": {"cells": {f"design.input_{i}": cell("input") for i in range(inputs)} | {"design.agent": cell("agent")}},
-        "input": {"cells": {"tables": cell("tables"), "lut": cell("LUT4")}},
-        "tables": {"cells": {f"ram_{i}": cell("DP16KD") for i in range(block_rams)}},
-        "agent": {"cells": {"first": cell("DP16KD"), "second": cell("DP16KD")}},
-        "LUT4": {"cells": {}},
+        "top": module({f"design.input_{i}": cell("input") for i in range(inputs)} | {"design.agent": cell("agent")}),
+        "input": module({"tables": cell("tables"), "lut": cell("LUT4")}),
+        "tables": module({f"ram_{i}": cell("DP16KD") for i in range(block_rams)}),
+        "agent": module({"first": cell("DP16KD"), "second": cell("DP16KD")}),
+        "LUT4": module({}, blackbox="1"),
+        "DP16KD": module({}, blackbox="1"),
     }
 
 
-def places(modules, module="top", path=""):
-    for name, one in modules[module]["cells"].items():
+def places(modules, inside="top", path=""):
+    for name, one in modules[inside]["cells"].items():
         if one["type"] == "DP16KD":
             yield path + name, one["attributes"]["BEL"]
         else:
