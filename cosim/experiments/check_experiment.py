@@ -239,10 +239,10 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     topology = replace(topology, vl_arbitration=_arbitration(options), groups=groups)
     settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
     up = bus_bring_up(topology, settings)
-    count = len(read_counters(topology, 0, details=True))
-    end = options.cycles - count - BUS_READ_CYCLES - 1
+    reading = read_counters(topology, 0, details=True)[-1].cycle + BUS_READ_CYCLES + 2
+    end = options.cycles - reading
     if end <= up.start:
-        raise ValueError(f"cycles {options.cycles}: expected more than {up.start + count + BUS_READ_CYCLES + 1}")
+        raise ValueError(f"cycles {options.cycles}: expected more than {up.start + reading}")
     last_post = end - int((end - up.start) * _DRAIN_SHARE)
     traffic = RandomTraffic(options.seed, up.start, last_post, options.load, strays=options.errors)
     counts = Counter() if errors_given is None else errors_given

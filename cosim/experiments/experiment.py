@@ -126,7 +126,7 @@ def experiment_from(scenario: Scenario, topology: Topology, up: BringUp) -> Expe
         topology,
         up.start,
         end,
-        end + len(reads) + BUS_READ_CYCLES + 1,
+        reads[-1].cycle + BUS_READ_CYCLES + 2,
         lambda: scenario_packets(scenario, topology, up.start, scenario.seed),
         controls,
         messages=messages,

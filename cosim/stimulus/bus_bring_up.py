@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, zip_longest
 from typing import TypeAlias
 
 from cosim.topology.topology import Port, Topology
@@ -204,16 +205,21 @@ def group_writes(topology: Topology, cycle: int) -> list[Control]:
 
 
 def read_counters(topology: Topology, cycle: int, *, details: bool = False) -> list[Control]:
-    """Reads of every counter of every linked port, one a cycle from `cycle` on, and of those that split others up."""
-    addresses = (
-        (topology.index[port.node], address)
+    """Reads of every counter of every linked port, from `cycle` on, and of those that split others up.
+
+    One a cycle, of the ports in turn: a port's are read in every other cycle at most, for those read more often may
+    lose what is counted (docs/pipeline.md, section 10). The last one's cycle says how long it takes.
+    """
+    of_ports = [
+        [(port, address) for address in _counters(port.number, topology.fabric.nodes[port.node].vls, details=details)]
         for port in topology.linked_ports()
-        for address in _counters(port.number, topology.fabric.nodes[port.node].vls, details=details)
-    )
-    return [
-        Control(now, Operation.BUS_READ, node, (address, 0, 0, 0))
-        for now, (node, address) in enumerate(addresses, cycle)
     ]
+    reads, soonest = [], dict.fromkeys(topology.linked_ports(), cycle)
+    for port, address in filter(None, chain.from_iterable(zip_longest(*of_ports))):
+        now = max(soonest[port], cycle)
+        reads.append(Control(now, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0)))
+        soonest[port], cycle = now + 2, now + 1
+    return reads
 
 
 def _counters(port: int, vls: int, *, details: bool) -> Iterator[int]:

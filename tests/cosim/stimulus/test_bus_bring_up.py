@@ -155,6 +155,17 @@ def test_settings_are_written_after_the_links_are_active():
     assert cycle > max(states(topology, PortState.ACTIVE))
 
 
+@pytest.mark.parametrize("hosts", [1, 2, 3])
+def test_no_port_has_its_counters_read_in_successive_cycles(hosts):
+    """For then they may lose what is counted; with more links than one there is a read in each cycle while all last."""
+    topology = star(hosts, vls=2, host_vls=1)
+    times: dict[tuple[int, int], list[int]] = {}
+    for read in read_counters(topology, 100, details=True):
+        times.setdefault((read.target, read.args[0] >> 16), []).append(read.cycle)
+    assert len(times) == 2 * hosts
+    assert all(later - sooner >= 2 for cycles in times.values() for sooner, later in pairwise(cycles))
+
+
 def test_every_counter_of_every_linked_port_is_read():
     """And, with details, those by VL: of the VLs that there are, and of VL15."""
     topology = star(2, vls=2)
