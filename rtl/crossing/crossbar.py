@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from itertools import accumulate
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.crossing.coded_choice import CodedChoice
 from rtl.crossing.reader import PassingRow
 from rtl.link.transmit import SendRow
-from rtl.rotation import number_of, select
+from rtl.rotation import number_of
 from rtl.widths import LENGTH_BITS, PORT_BITS, SLOT_BITS
 
 __all__ = ["Crossbar", "CrossbarOutput", "Scrapped"]
@@ -57,28 +58,26 @@ class CrossbarOutput(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """An AND-OR tree, and a register behind it."""
+        """A choice, and a register behind it."""
         m = Module()
-        sources = range(sum(self.readers))
 
         # Cycle x_r.
-        chosen = Signal(len(sources))
-        m.d.sync += chosen.eq(self.to_here)
+        firsts = accumulate(self.readers, initial=0)
+        here = [self.to_here[first:][:count].any() for first, count in zip(firsts, self.readers, strict=False)]
+        from_reader, from_input = CodedChoice(m, self.to_here), CodedChoice(m, Cat(here))
+        number = Signal(range(len(here)))
+        m.d.sync += number.eq(number_of(Cat(here)))
 
         # Cycle x_r + 1.
         row = Signal(PassingRow)
         scrap, outlived = Signal(), Signal()
         begun, begun_before = Signal(), Signal()  # a packet, by the rows before
         slot, slot_before = Signal(range(self.vls + 1)), Signal(range(self.vls + 1))
-        from_input = Signal(len(self.readers))
-        firsts = accumulate(self.readers, initial=0)
-        of_inputs = [chosen[first:][:count] for first, count in zip(firsts, self.readers, strict=False)]
         m.d.comb += [
-            row.eq(select(chosen, [self.rows[number] for number in sources])),
+            row.eq(from_reader.of([Value.cast(row) for row in self.rows])),
             scrap.eq(row.bad & ~row.valid),
             slot.eq(Mux(self.granted, number_of(self.slot_granted), slot_before)),
-            from_input.eq(Cat(of_input.any() for of_input in of_inputs)),
-            outlived.eq((from_input & self.granted.replicate(len(from_input)) & self.outlived).any()),
+            outlived.eq(self.granted & from_input.of(list(self.outlived))),
             begun.eq(Mux(self.send.valid, ~self.send.last, begun_before)),
         ]
         m.d.sync += [
@@ -93,10 +92,10 @@ class CrossbarOutput(wiring.Component):
             self.send.slot.eq(slot),
             self.send.n.eq(row.n),
             self.send.need.eq(row.data[24:]),
-            self.send.input.eq(number_of(from_input)),
+            self.send.input.eq(number),
             self.scrapped.valid.eq(scrap),
             self.scrapped.slot.eq(slot),
-            self.scrapped.input.eq(number_of(from_input)),
+            self.scrapped.input.eq(number),
             self.scrapped.n.eq(row.n),
         ]
         return m

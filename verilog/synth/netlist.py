@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from verilog.liveness import Instance, Liveness, Part, Statement
-from verilog.synth import delays, tools
+from verilog.synth import delays, multiplexers, tools
 from verilog.synth.comparisons import COMPARISONS
 
 __all__ = ["NETLIST", "PREPARED", "TOP", "cells", "instances", "make_netlist", "prune"]
@@ -34,6 +34,8 @@ _HIERARCHY = "hierarchy.json"
 _PREPARED_RTLIL = "prepared.il"
 _BOXES = "boxes.v"
 _COMPARISONS = "comparisons.v"
+_MUX_GATES = "mux_gates.v"
+_MUX_CELLS = "mux_cells.v"
 
 _APART = re.compile(
     r"design\.(port_\d+|input_\d+(\.partition|\.store\.acceptance)?|output_\d+|matcher|crossbar\.output_\d+|arrivals"
@@ -66,6 +68,8 @@ def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
     """
     (directory / _RTLIL).write_text(rtlil)
     (directory / _COMPARISONS).write_text(COMPARISONS)
+    (directory / _MUX_GATES).write_text(multiplexers.GATES)
+    (directory / _MUX_CELLS).write_text(multiplexers.CELLS)
 
     def yosys(script: str) -> None:
         tools.run(tools.YOSYS, ["-q", "-p", script], directory, watch)
@@ -112,11 +116,12 @@ def _map(modules: Sequence[str], open_outputs: dict[str, list[str]], directory: 
         text, found = delays.with_boxes(file.read_text())
         file.write_text(text)
         boxes |= found
-    (directory / _BOXES).write_text("".join(box.verilog for box in sorted(boxes)))
+    (directory / _BOXES).write_text("".join((multiplexers.BOXES, *(box.verilog for box in sorted(boxes)))))
     removal = "".join(box.removal for box in sorted(boxes))
+    covered = f"{multiplexers.COVER}techmap -map {_MUX_GATES}; {_ABC9}{removal}techmap -map {_MUX_CELLS}; clean; "
     second = {
         module: f"read_rtlil {module}.il; read_verilog -lib -specify {_BOXES}; {steps[module]} begin:coarse; "
-        f"{_ABC9}{removal}clean; {steps[module]} map_cells: -json {module}.json"
+        f"{covered}{steps[module]} map_cells: -json {module}.json"
         for module in modules
     }
     tools.run_all(tools.YOSYS, {module: ["-q", "-p", script] for module, script in second.items()}, directory)

@@ -14,7 +14,7 @@ from rtl.switch.switch import Switch
 from toolchain.build_cache import cached
 from verilog import liveness
 from verilog.emit import merged_rtlil
-from verilog.synth import comparisons, delays, floorplan, netlist, tools
+from verilog.synth import comparisons, delays, floorplan, multiplexers, netlist, tools
 from verilog.synth import place as placing
 from verilog.synth.area import MappedMemory, Part, mapped_memories, parts
 from verilog.synth.device import DEVICES, Area
@@ -27,6 +27,7 @@ __all__ = ["Synthesis", "SynthesisOptions", "synthesise"]
 
 _KEPT = (NETLIST, REPORT, f"{tools.NEXTPNR}.log")
 _NO_ROOM = re.compile(r"no Bels remaining|legal placement|utilisation limit", re.I)
+_MAPPING = (netlist, comparisons, delays, multiplexers, liveness)
 _STEPS = (
     (re.compile(r"^Preparing to run"), "compiling the tool, the first time only"),
     (re.compile(r"^Info: Packing"), "packing"),
@@ -110,7 +111,7 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
     key: dict[str, object] = {
         "rtlil": hashlib.sha256(rtlil.encode()).hexdigest(),
         "tools": versions,
-        "code": [Path(str(part.__file__)).read_text() for part in (netlist, comparisons, delays, liveness)],
+        "code": [Path(str(part.__file__)).read_text() for part in _MAPPING],
     }
     progress("mapping")
     mapped = cached("netlist", key, lambda directory: make_netlist(rtlil, directory, watch))

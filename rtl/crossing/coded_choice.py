@@ -1,0 +1,60 @@
+"""A choice among many values that costs few wires."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+
+from rtl.rotation import any_of
+
+__all__ = ["CodedChoice"]
+
+_MOST: Final = 16
+"""Values that one multiplexer takes: an FPGA has it in the eight LUTs that lie together, and their four selections."""
+
+
+class CodedChoice:
+    """Chooses in a cycle by what the cycle before knew.
+
+    The values are in groups, each a power of two, the largest first; a group's multiplexer takes the value at a place,
+    the number of which all groups share. So no value needs a wire of its own that chooses it, as each would where
+    one-hot bits gate them.
+
+    Args:
+        m: gets the registers.
+        chosen: one-hot in the cycle before, or none.
+    """
+
+    def __init__(self, m: Module, chosen: Value) -> None:
+        self._groups: list[tuple[int, int]] = []
+        first = 0
+        while first < len(chosen):
+            size = min(_MOST, 1 << (len(chosen) - first).bit_length() - 1)
+            self._groups.append((first, size))
+            first += size
+        self._place = Signal(range(self._groups[0][1]), name="place")
+        self._group = Signal(len(self._groups), name="group")
+        places = [number for _, size in self._groups for number in range(size)]
+        m.d.sync += [
+            self._place.eq(
+                Cat(
+                    Cat(one for one, place in zip(chosen, places, strict=True) if place >> bit & 1).any()
+                    for bit in range(len(self._place))
+                )
+            ),
+            self._group.eq(Cat(chosen[first:][:size].any() for first, size in self._groups)),
+        ]
+
+    def of(self, values: Sequence[Value]) -> Value:
+        """The value chosen, all zeros for none."""
+        return any_of(
+            Mux(is_here, self._at(values[first:][:size]), 0)
+            for is_here, (first, size) in zip(self._group, self._groups, strict=True)
+        )
+
+    def _at(self, values: Sequence[Value]) -> Value:
+        """The value at the place."""
+        level = list(values)
+        for bit in self._place[: (len(values) - 1).bit_length()]:
+            level = [Mux(bit, odd, even) for even, odd in zip(level[::2], level[1::2], strict=True)]
+        return level[0]
