@@ -114,7 +114,7 @@ class Adapter(wiring.Component):
         connect(m, flipped(self.bus), bus.bus)
         connect(m, agent_port.bus, bus.agent)
         m.d.comb += [
-            registers.access.eq(of_page(bus.access, 0)),
+            registers.given.eq(of_page(bus.given, 0)),
             port.reg.eq(of_page(bus.given, 1)),
             bus.answer.eq(registers.rdata | port.reg_rdata),
             agent_port.hold.eq(bus.hold),

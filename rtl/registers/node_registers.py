@@ -12,6 +12,8 @@ from wire.registers import DATA_BITS, LEASE_SECOND_AT_RESET, NodeRegister
 
 __all__ = ["NodeRegisters"]
 
+_LEASE_SECOND = NodeRegister.LEASE_SECOND
+
 
 class NodeRegisters(wiring.Component):
     """NUM_PORTS, LEASE_SECOND, and those that only one kind of node has.
@@ -21,10 +23,11 @@ class NodeRegisters(wiring.Component):
         others: width and value at reset of each of the latter.
 
     Members:
-        access: to the node's page; a write is visible in the next cycle, one of a value that does not fit is ignored.
-        rdata: two cycles after a read what was visible in the cycle between, else 0.
+        given: an access to the node's page, in the cycle in which it is given (c). A write is visible at c+2, one of a
+            value that does not fit is ignored.
+        rdata: at c+3 what a read finds visible at c+2, else 0.
         lease_second, and of each of the others its name in small letters: the register.
-        changed: which of the others will be another in the next cycle.
+        changed: which of the others a write of c-1 makes another in the next cycle.
     """
 
     def __init__(self, ports: int, others: Mapping[NodeRegister, tuple[int, int]]) -> None:
@@ -32,7 +35,7 @@ class NodeRegisters(wiring.Component):
         self._others = tuple(others)
         super().__init__(
             {
-                "access": In(PortAccess),
+                "given": In(PortAccess),
                 "rdata": Out(DATA_BITS),
                 "lease_second": Out(DATA_BITS, init=LEASE_SECOND_AT_RESET),
                 **{register.name.lower(): Out(bits, init=init) for register, (bits, init) in others.items()},
@@ -41,22 +44,36 @@ class NodeRegisters(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Registers to write, one constant."""
+        """Which register it is, and whether the value fits, is found out before the access is registered."""
         m = Module()
-        access = self.access
         others = {register: getattr(self, register.name.lower()) for register in self._others}
-        values = {NodeRegister.NUM_PORTS: Const(self._ports), **others, NodeRegister.LEASE_SECOND: self.lease_second}
-        writes = access.select & access.write
-        for offset, register in others.items():
-            with m.If(writes & (access.offset == offset) & (access.wdata[len(register) :] == 0)):
-                m.d.comb += self.changed[offset.name.lower()].eq(access.wdata[: len(register)] != register)
-                m.d.sync += register.eq(access.wdata)
-        with m.If(writes & (access.offset == NodeRegister.LEASE_SECOND) & (access.wdata != 0)):
-            m.d.sync += self.lease_second.eq(access.wdata)
+        values = {NodeRegister.NUM_PORTS: Const(self._ports), **others, _LEASE_SECOND: self.lease_second}
 
-        reading = Signal(len(values))
+        # Cycle c.
+        given = self.given
+        wdata = Signal(DATA_BITS)
+        writing = Signal(data.StructLayout({register.name.lower(): 1 for register in (*others, _LEASE_SECOND)}))
+        reading = [Signal(len(values), name=f"reading_{stage}") for stage in (1, 2)]
+        is_to = {register: given.select & (given.offset == register) for register in values}
+        fits = {register: given.wdata[len(value) :] == 0 for register, value in others.items()}
+        fits[_LEASE_SECOND] = given.wdata != 0
         m.d.sync += [
-            reading.eq(Cat(access.select & access.read & (access.offset == offset) for offset in values)),
-            self.rdata.eq(select(reading, values.values())),
+            wdata.eq(given.wdata),
+            *(
+                writing[register.name.lower()].eq(given.write & is_to[register] & allowed)
+                for register, allowed in fits.items()
+            ),
+            reading[0].eq(Cat(given.read & to for to in is_to.values())),
         ]
+
+        # Cycle c+1.
+        for offset, register in others.items():
+            with m.If(writing[offset.name.lower()]):
+                m.d.comb += self.changed[offset.name.lower()].eq(wdata[: len(register)] != register)
+                m.d.sync += register.eq(wdata)
+        with m.If(writing.lease_second):
+            m.d.sync += self.lease_second.eq(wdata)
+
+        # And what a read gives, from there on.
+        m.d.sync += [reading[1].eq(reading[0]), self.rdata.eq(select(reading[1], values.values()))]
         return m

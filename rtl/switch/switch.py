@@ -179,7 +179,7 @@ class Switch(wiring.Component):
         self, m: Module, bus: NodeBus, ports: list[LinkPort], inputs: list[Input], agent_port: AgentPort
     ) -> NodeRegisters:
         """Registers and tables, with what they show to inputs and agent."""
-        count, lft_size, access = len(ports), self.parameters.lft_size, bus.access
+        count, lft_size, given, access = len(ports), self.parameters.lft_size, bus.given, bus.access
         others = {
             NodeRegister.LINEAR_FDB_TOP: (16, lft_size - 1),
             NodeRegister.LIFE_TIME: (LIFE_BITS, NO_LIMIT),
@@ -189,7 +189,7 @@ class Switch(wiring.Component):
         }
         m.submodules.registers = registers = NodeRegisters(count, others)
         m.d.comb += [
-            registers.access.eq(of_page(access, 0)),
+            registers.given.eq(of_page(bus.given, 0)),
             agent_port.lease_second.eq(registers.lease_second),
         ]
 
@@ -207,10 +207,10 @@ class Switch(wiring.Component):
         m.submodules.forwarding = forwarding = ForwardingTable(lft_size, _LFT_ENTRY_BITS, LFT_NO_ROUTE)
         forwarding_write = Signal(forwarding_write_layout(destination_layout(count)))
         of_forwarding = Signal()
-        reading_forwarding = Signal(2)
+        writing_forwarding, reading_forwarding = Signal(), Signal(3)
         m.d.comb += [
-            of_forwarding.eq((access.page == LFT_PAGE) & (access.offset < lft_size)),
-            forwarding.write.valid.eq(of_forwarding & access.write & (access.wdata[_LFT_ENTRY_BITS:] == 0)),
+            of_forwarding.eq((given.page == LFT_PAGE) & (given.offset < lft_size)),
+            forwarding.write.valid.eq(writing_forwarding),
             forwarding.write.lid.eq(access.offset),
             forwarding.write.entry.eq(access.wdata),
             forwarding_write.valid.eq(forwarding.write.valid),
@@ -219,7 +219,8 @@ class Switch(wiring.Component):
         ]
         m.d.sync += [
             forwarding.lid.eq(access.offset),
-            reading_forwarding.eq(Cat(of_forwarding & access.read, reading_forwarding[0])),
+            writing_forwarding.eq(of_forwarding & given.write & (given.wdata[_LFT_ENTRY_BITS:] == 0)),
+            reading_forwarding.eq(Cat(of_forwarding & given.read, reading_forwarding[:-1])),
         ]
         m.submodules.p_key_turns = p_key_turns = PKeyTurns(count)
         m.d.comb += p_key_turns.access.eq(access)
@@ -249,7 +250,7 @@ class Switch(wiring.Component):
                     registers.rdata,
                     agent_port.congestion_rdata,
                     *(part.rdata for part in congestion),
-                    forwarding.entry & reading_forwarding[1].replicate(_LFT_ENTRY_BITS),
+                    forwarding.entry & reading_forwarding[-1].replicate(_LFT_ENTRY_BITS),
                     *(port.reg_rdata for port in ports),
                     *(side.routing.sl_to_vl_rdata for side in inputs),
                 ]
