@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -48,7 +48,8 @@ _MAX_SEED = (1 << 31) - 1
 @click.option("--speed", type=click.Choice(SPEED_GRADES), default="8", help="Its speed grade; 8 is fastest.")
 @click.option("--freq", type=NumberRange(1, 1000), default=62.5, metavar="MHZ", help="The clock to reach.")
 @click.option("--seed", type=click.IntRange(0, _MAX_SEED), default=2, help="Of the placement.")
-@click.option("--only-area", is_flag=True, help="Do not place and route: no clock, but much faster.")
+@click.option("--only-area", "until", flag_value="area", help="Do not place and route: no clock, but much faster.")
+@click.option("--only-place", "until", flag_value="placement", help="Do not route: nextpnr's estimate of the clock.")
 @click.option(
     "-o", "--output", type=DIRECTORY, metavar="DIR", help="Keep the netlist and nextpnr's report and log in DIR."
 )
@@ -58,14 +59,14 @@ def synth(
     speed: str,
     freq: float,
     seed: int,
-    only_area: bool,
+    until: Literal["area", "placement"] | None,
     output: Path | None,
     json_file: str | None,
     **given: Any,
 ) -> int:
     """Area and clock of a switch on an ECP5, by Yosys and nextpnr.
 
-    Exit status 1 if it does not fit or is slower than --freq. Needs the extra `synth`.
+    Exit status 1 if it does not fit, cannot be routed, or is slower than --freq. Needs the extra `synth`.
     """
     parameters = switch_parameters(**given)
     with input_errors():
@@ -78,7 +79,7 @@ def synth(
         from verilog.synth.place import Target
         from verilog.synth.synthesis import SynthesisOptions, synthesise
 
-        options = SynthesisOptions(parameters, Target(device, speed, freq, seed), route=not only_area)
+        options = SynthesisOptions(parameters, Target(device, speed, freq, seed), until or "routing")
         console = text_console(json_file)
         with stages("synth", console) as progress:
             synthesis = synthesise(options, progress, output)

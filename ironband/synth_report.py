@@ -67,6 +67,11 @@ def _memories(synthesis: Synthesis) -> Iterator[str]:
 def _clock(synthesis: Synthesis, placement: Placement) -> Iterator[str]:
     path, target = placement.path, synthesis.options.target.freq_mhz
     verdict = "reached" if placement.fmax_mhz >= target else "NOT reached"
+    if path is None:
+        yield f"clock {placement.fmax_mhz:.1f} MHz, estimated of cells as placed; {target:g} MHz {verdict}"
+        if placement.conflicts is not None:
+            yield f"NOT routed: at best {placement.conflicts:,} wires were left to two nets"
+        return
     yield f"clock {placement.fmax_mhz:.1f} MHz; {target:g} MHz {verdict}"
     yield f"critical path {path.total_ns:.2f} ns: logic {path.logic_ns:.2f} ns, wires {path.routing_ns:.2f} ns"
     yield f"{'ns':>8}{'logic':>8}{'wires':>8}  cells  at"
@@ -118,9 +123,14 @@ def synth_json(synthesis: Synthesis) -> dict[str, Any]:
         results |= {
             "placed_luts": placement.used["TRELLIS_COMB"],
             "fmax_mhz": placement.fmax_mhz,
-            "critical_path_ns": placement.path.total_ns,
-            "critical_path_logic_ns": placement.path.logic_ns,
-            "critical_path_routing_ns": placement.path.routing_ns,
-            "critical_path": [asdict(stage) for stage in placement.path.stages],
+            "routed": placement.is_routed,
+            "wires_in_conflict": placement.conflicts,
         }
+        if placement.path is not None:
+            results |= {
+                "critical_path_ns": placement.path.total_ns,
+                "critical_path_logic_ns": placement.path.logic_ns,
+                "critical_path_routing_ns": placement.path.routing_ns,
+                "critical_path": [asdict(stage) for stage in placement.path.stages],
+            }
     return results

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,14 @@ from verilog.synth.timing import CriticalPath, critical_path, fmax_mhz
 __all__ = ["REPORT", "Placement", "Target", "place", "placement"]
 
 REPORT = "report.json"
-"""nextpnr's account of what it did."""
+"""nextpnr's account of what it did, if it came to its end."""
+
+_ROUND = re.compile(r"^Info: +iter=\d+ .*\boverused=(\d+)")
+_HOPELESS_ROUNDS = 15
+"""So many without one that leaves fewer wires in conflict than any before."""
+
+_ESTIMATE = re.compile(r"^Info: Max frequency for clock .*: ([\d.]+) MHz", re.M)
+_USED = re.compile(r"^Info: \s+(\w+): +(\d+)/ *\d+ +\d+%$", re.M)
 
 
 @dataclass(frozen=True)
@@ -37,19 +46,54 @@ class Target:
 
 @dataclass(frozen=True)
 class Placement:
-    """A design as placed and routed.
+    """A design as placed and, if there were wires enough, routed.
 
     Attributes:
         used: of each resource, by nextpnr's names.
+        fmax_mhz: the clock; before it is routed nextpnr's estimate, from where cells lie.
+        path: what decides it, None if it is not routed.
+        conflicts: the fewest wires that routing left to two nets, None if it was not asked for.
     """
 
     used: dict[str, int]
     fmax_mhz: float
-    path: CriticalPath
+    path: CriticalPath | None
+    conflicts: int | None = 0
+
+    @property
+    def is_routed(self) -> bool:
+        """The clock is that of wires as they are."""
+        return self.path is not None
 
 
-def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch) -> None:
-    """Write REPORT of NETLIST, placed and routed, to DIRECTORY.
+class _Hopeless(Exception):
+    """Routing will not come to an end."""
+
+
+class _Rounds:
+    """Looks at the router's rounds in nextpnr's log."""
+
+    def __init__(self) -> None:
+        self.fewest: int | None = None
+        self._without = 0
+
+    def look(self, line: str) -> None:
+        """Raise _Hopeless where rounds lead nowhere."""
+        found = _ROUND.match(line)
+        if found is None:
+            return
+        conflicts = int(found[1])
+        self._without += 1
+        if self.fewest is None or conflicts < self.fewest:
+            self.fewest, self._without = conflicts, 0
+        if self._without >= _HOPELESS_ROUNDS:
+            raise _Hopeless
+
+
+def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch, *, route: bool = True) -> None:
+    """Place and, if asked for, route NETLIST; `placement` finds in DIRECTORY what became of it.
+
+    Routing ends where it is hopeless: nextpnr's router goes on for ever if there are not wires enough.
 
     Raises:
         ToolMissing: nextpnr is not installed.
@@ -76,13 +120,27 @@ def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch) ->
         *("--placer-heap-critexp", "4"),
         *("--router", "router2"),
         "--timing-allow-fail",
+        *(() if route else ("--no-route",)),
     ]
-    tools.run(tools.NEXTPNR, arguments, directory, watch)
+    rounds = _Rounds()
+
+    def look(line: str) -> None:
+        watch(line)
+        rounds.look(line)
+
+    with suppress(_Hopeless):
+        tools.run(tools.NEXTPNR, arguments, directory, look)
     copy.unlink()
 
 
 def placement(directory: Path) -> Placement:
     """What `place` left in DIRECTORY."""
-    report: dict[str, Any] = json.loads((directory / REPORT).read_text())
+    log = (directory / f"{tools.NEXTPNR}.log").read_text(errors="replace")
+    file = directory / REPORT
+    report: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
+    if not report.get("critical_paths"):
+        conflicts = [int(found[1]) for found in map(_ROUND.match, log.splitlines()) if found]
+        used = {resource: int(count) for resource, count in _USED.findall(log)}
+        return Placement(used, float(_ESTIMATE.findall(log)[-1]), None, min(conflicts, default=None))
     used = {resource: entry["used"] for resource, entry in report["utilization"].items()}
     return Placement(used, fmax_mhz(report), critical_path(report))

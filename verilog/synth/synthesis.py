@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from rtl.switch.switch import Switch
 from toolchain.build_cache import cached
@@ -44,12 +45,12 @@ class SynthesisOptions:
     """What is built, and for what.
 
     Attributes:
-        route: place and route; without it the area is all.
+        until: the last step: all, or without wires and with an estimate of the clock, or the area alone.
     """
 
     parameters: SwitchParameters
     target: Target = field(default_factory=Target)
-    route: bool = True
+    until: Literal["area", "placement", "routing"] = "routing"
 
 
 @dataclass(frozen=True)
@@ -81,9 +82,11 @@ class Synthesis:
 
     @property
     def held(self) -> bool:
-        """It fits, and reaches the clock that is wanted if that was asked."""
-        slow = self.placement is not None and self.placement.fmax_mhz < self.options.target.freq_mhz
-        return self.fits and not slow
+        """It fits, and has the wires and reaches the clock that are wanted if that was asked."""
+        placed, options = self.placement, self.options
+        if not self.fits or placed is None:
+            return self.fits
+        return placed.fmax_mhz >= options.target.freq_mhz and (placed.is_routed or options.until == "placement")
 
 
 def synthesise(options: SynthesisOptions, progress: Progress, output: Path | None = None) -> Synthesis:
@@ -120,11 +123,14 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
     too_much = _too_much(sum((part.area for part in found), Area()), options.target.device)
 
     directories, done = [mapped], None
-    if options.route and not too_much:
-        key |= asdict(options.target)
+    if options.until != "area" and not too_much:
+        route = options.until == "routing"
+        key |= asdict(options.target) | {"route": route}
         key["placing"] = [Path(str(part.__file__)).read_text() for part in (floorplan, placing)]
         try:
-            placed = cached("place", key, lambda directory: place(mapped / NETLIST, options.target, directory, watch))
+            placed = cached(
+                "place", key, lambda directory: place(mapped / NETLIST, options.target, directory, watch, route=route)
+            )
         except tools.ToolFailed as failure:
             if not _NO_ROOM.search(failure.reason):
                 raise

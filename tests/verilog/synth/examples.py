@@ -74,7 +74,8 @@ class Delayed(wiring.Component):
         return m
 
 
-def synthesis(fmax, target=62.5, too_much=""):
-    placement = None if too_much else Placement({"TRELLIS_COMB": 7_000}, fmax, critical_path(REPORT))
-    options = SynthesisOptions(SwitchParameters(), Target(freq_mhz=target))
+def synthesis(fmax, target=62.5, too_much="", conflicts=0, until="routing"):
+    path = critical_path(REPORT) if conflicts == 0 else None
+    placement = None if too_much else Placement({"TRELLIS_COMB": 7_000}, fmax, path, conflicts)
+    options = SynthesisOptions(SwitchParameters(), Target(freq_mhz=target), until)
     return Synthesis(options, parts(MAPPED), mapped_memories(BEFORE, MAPPED), too_much, placement)

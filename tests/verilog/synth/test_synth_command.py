@@ -39,7 +39,7 @@ def test_buffers_and_tables_map_to_memory(tmp_path, capsys):
     found = json.loads(result.read_text())
     mapped = {memory["name"]: memory["mapped_to"] for memory in found["memories"]}
     assert mapped["input.store.buffer.rows"] == "block RAM"
-    assert mapped["input.route.forwarding.memory"] == "block RAM"
+    assert mapped["input.route.tables.memory"] == "block RAM"
     # The ends of four queues are less than a memory.
     assert {name for name, kind in mapped.items() if kind == "registers"} <= {"input.store.queues.queues.tails"}
     assert found["fits"]
