@@ -111,7 +111,8 @@ class Matcher(wiring.Component):
         urgent, changed: masks of outputs with flow control packets to send.
         vl_arbitration: of the outputs that are ports', which are the first.
         offered: mask of outputs that made an offer in the cycle before (this is g+1); slots_offered: for each of them
-            its slot, one-hot. `flow_control`: mask of those that send a flow control packet, granted in the cycle before.
+            its slot, one-hot. `flow_control`: mask of those that send a flow control packet instead, granted in the
+            cycle before.
         offers: for each input the mask of the outputs that made it one.
         accepted: for each input the output whose offer it accepts in this cycle, one-hot, or none.
         granted: mask of outputs whose offer was accepted in the cycle before (this is g+2); slots_granted: for each of

@@ -171,9 +171,11 @@ class PacketStore(wiring.Component):
             connect(m, reader.memory, buffer.reads[number])
         if self.aging:
             m.d.comb += buffer.clock.eq(self.clock)
-        taker = Signal(self.readers)
-        ready = Cat(reader.ready for reader in readers)
-        m.d.comb += taker.eq(Mux(accepts, lowest(m, ready), 0))
+        takes, taker = Signal(self.readers), Signal(self.readers)
+        m.d.comb += [
+            takes.eq(lowest(m, Cat(reader.ready for reader in readers))),
+            taker.eq(Mux(accepts, takes, 0)),
+        ]
         job, fate = Signal(job_layout(self.block_bits)), self._find_fate(m, queues, buffer)
         wide = Signal(self.outputs)  # in the cycle of the offer
         m.d.sync += wide.eq(crossing.wide)
@@ -187,6 +189,7 @@ class PacketStore(wiring.Component):
                 crossing.to_output[number].eq(reader.to_output),
                 crossing.rows[number].eq(reader.row),
                 reader.phase.eq(crossing.phase),
+                reader.takes.eq(takes[number]),
                 reader.grant.eq(taker[number]),
                 reader.to.eq(crossing.accepted),
                 reader.job.eq(job),

@@ -95,8 +95,8 @@ class FlowControl(wiring.Component):
         set_due = self.period_over | self.initializing | self.arming | self.enabling
         announces = (self.state != PortState.DOWN) & (self.state != PortState.ACTIVE_DEFER)
 
-        # That a packet is granted is known in the cycle after. What it would be is kept until then: it is of the VL that
-        # `goes`, whose `due` it `clears`, and no counts began `anew`.
+        # That a packet is granted is known in the cycle after. What it would be is kept until then: of which VL it is,
+        # which `goes`, whose `due` it `clears`, and whether counts began `anew` meanwhile.
         urgent = Signal(self._vls)
         changed = Signal(self._vls)
         chosen = Signal(self._vls)
