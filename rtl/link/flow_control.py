@@ -116,7 +116,7 @@ class FlowControl(wiring.Component):
             cl, tbs = credits.cl[vl], credits.tbs[vl]
             abr = Signal(CREDIT_BITS, name=f"abr_{vl}")
             last = Signal(CREDIT_BITS, name=f"last_{vl}")
-            last_before = Signal(CREDIT_BITS, name=f"last_before_{vl}")  # a packet granted in the cycle before
+            last_before = Signal(CREDIT_BITS, name=f"last_before_{vl}")  # but for a packet granted in the cycle before
             due = Signal(name=f"due_{vl}")
             due_before = Signal(name=f"due_before_{vl}")
             announce = Signal(CREDIT_BITS, name=f"announce_{vl}")
