@@ -145,7 +145,7 @@ class FlowControl(wiring.Component):
             m.d.comb += growth.eq(announce - last)
             m.d.sync += [
                 urgent[vl].eq(speaks & (due | (self.threshold < growth))),
-                changed[vl].eq(speaks & (growth != 0)),
+                changed[vl].eq(speaks & (announce != last)),
             ]
 
         # The choice, in turn: among the urgent, else among the changed.
