@@ -1,12 +1,23 @@
 """Which of the offers that it gets an input accepts (docs/pipeline.md, section 7)."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.rotation import RotatingChoice, select
+from rtl.rotation import behind, select
 
 __all__ = ["Acceptance"]
+
+
+def _first_of(ahead: Value, requests: Value) -> Value:
+    """One-hot: the first of `ahead`, if there are any, else the first of all `requests`.
+
+    Those ahead are the requests from some place on.
+    """
+    return Cat(
+        Mux(ahead[x], ~ahead[:x].any(), requests[x] & ~(requests[:x].any() | ahead[x + 1 :].any()))
+        for x in range(len(requests))
+    )
 
 
 class Acceptance(wiring.Component):
@@ -33,14 +44,30 @@ class Acceptance(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """A rotating choice, and what it chooses."""
+        """A rotating choice between pairs of outputs; of each pair, which it would be is ready by then."""
         m = Module()
-        m.submodules.turn = turn = RotatingChoice(len(self.offers))
-        m.d.comb += [
-            turn.requests.eq(self.offers),
-            turn.serve.eq(self.offers.any()),
-            turn.served.eq(turn.chosen),
-            self.accepted.eq(turn.chosen),
-            self.first.eq(select(turn.chosen, self.firsts)),
-        ]
+        count = len(self.offers)
+        place, ahead = Signal(count), Signal(count)
+        m.d.comb += ahead.eq(self.offers & place)
+
+        # No place makes output 0 one of those ahead, so it is the one that is alone.
+        pairs = [range(1), *(range(low, min(low + 2, count)) for low in range(1, count, 2))]
+        goes = Signal(len(pairs))
+        in_pairs = [Cat(Cat(mask[o] for o in pair).any() for pair in pairs) for mask in (ahead, self.offers)]
+        m.d.comb += goes.eq(_first_of(*in_pairs))
+
+        firsts: list[Value] = []
+        for pair_goes, (low, *high) in zip(goes, pairs, strict=True):
+            goes_low, first = pair_goes, self.firsts[low]
+            for other in high:
+                is_low = self.offers[low] & (place[low] | ~ahead[other])
+                goes_low, first = pair_goes & is_low, Mux(is_low, first, self.firsts[other])
+                m.d.comb += self.accepted[other].eq(pair_goes & ~is_low)
+            m.d.comb += self.accepted[low].eq(goes_low)
+            firsts.append(first)
+        m.d.comb += self.first.eq(select(goes, firsts))
+
+        place_behind = behind(m, self.accepted)
+        with m.If(self.offers.any()):
+            m.d.sync += place.eq(place_behind)
         return m

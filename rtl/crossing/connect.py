@@ -78,7 +78,8 @@ def connect_crossing(
             side.heads.slots_offered.eq(matcher.slots_offered),
             side.offers.eq(matcher.offers[number]),
             matcher.accepted[number].eq(side.accepted),
-            matcher.inputs_available[number].eq(side.available),
+            matcher.some_free[number].eq(side.some_free),
+            matcher.several_free[number].eq(side.several_free),
         ]
         for reader in zip(side.to_output, side.rows, strict=True):
             for place, value in zip((crossbar.to_output, crossbar.rows), reader, strict=True):

@@ -31,7 +31,8 @@ class CopyQueues(wiring.Component):
         requests: for each slot, the mask of outputs for which there is a head that could go, see `HeadsSignature`.
         following: what `requests` will be in the next cycle. `starving`: what `HeadsSignature` has there of that name.
         slots: of each output that made an offer to this input in the cycle before (g), the slot, one-hot.
-        to: one-hot, the output for which one of these heads is taken in this cycle (x_0); none if 0.
+        offered: mask of the outputs that made their offer for one of these heads. `accepted`: one-hot, that whose offer
+            the input accepts in this cycle (x_0), of these or others; none if 0. It comes late.
         starts, loads, link, heads: see `PacketQueues`.
         choices: of each output, the queue whose head goes, if one of these goes there in this cycle (x_0), one-hot.
         oversize, copy: see `QueueingSignature`.
@@ -59,7 +60,8 @@ class CopyQueues(wiring.Component):
                 "following": Out(heads),
                 "starving": Out(data.ArrayLayout(credited, vls)),
                 "slots": In(data.ArrayLayout(vls + 1, outputs)),
-                "to": In(outputs),
+                "offered": In(outputs),
+                "accepted": In(outputs),
                 "starts": Out(count),
                 "loads": Out(count),
                 "link": Out(SuccessorsSignature(self.packet)),
@@ -119,7 +121,7 @@ class CopyQueues(wiring.Component):
             with m.If(queues.appears[queue]):
                 m.d.sync += left[queue].eq(queues.appearing[queue].key.copies.to)
             with m.Elif(served[queue]):
-                m.d.sync += left[queue].eq(left[queue] & ~self.to)
+                m.d.sync += left[queue].eq(left[queue] & ~self.accepted)
         m.d.sync += [self.copy.shared.eq(served), self.copy.more.eq((served & queues.stays).any())]
         return m
 
@@ -139,7 +141,11 @@ class CopyQueues(wiring.Component):
             choices.append(Cat(first_from(m, fits[: self.vls], place), fits[self.vls :]))
         m.d.comb += [
             self.choices.eq(Cat(choices)),
-            served.eq(select(self.to, choices)),
+            served.eq(
+                select(
+                    self.accepted, [Mux(here, choice, 0) for here, choice in zip(self.offered, choices, strict=True)]
+                )
+            ),
             self.oversize.eq(
                 Cat(
                     Cat(choices[o][queue] & heads[queue].key.copies.oversize[o] for queue in data_queues).any()

@@ -23,7 +23,8 @@ class FifoQueues(InputQueues):
             copies.to.eq(1 << packet.output),
             copies.oversize.eq(packet.oversize.replicate(self.credited)),
             heads.visible.eq(queues.visible),
-            queues.to.eq(port.accepted),
+            queues.offered.eq(~0),
+            queues.accepted.eq(port.accepted),
             port.oversize.eq(queues.oversize),
             *(
                 port.firsts[o].eq(select(choice, [head.first for head in queues.heads]))

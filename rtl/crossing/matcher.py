@@ -25,8 +25,8 @@ class Grant(wiring.Component):
         eligible: for each slot, the mask of inputs with an eligible head.
         available: the output is.
         urgent, changed: some VL has a flow control packet, see section 6.2.
-        flow_control: a flow control packet is sent instead of an offer.
-        offered: it made an offer in the cycle before (this is g+1).
+        offered: it made an offer in the cycle before (this is g+1). `flow_control`: instead of that it sends a flow
+            control packet, granted in the cycle before.
         offer: to this input, one-hot; none if it made none.
         slot: on this slot, one-hot; anything if it made none.
         accepted: the input that accepts in this cycle (g+1), one-hot, or none.
@@ -90,8 +90,8 @@ class Grant(wiring.Component):
         ]
         to_vl15 = first_from(m, self.eligible[vls], places[vls])
         to_data = first_from(m, candidates, place)
-        m.d.comb += self.flow_control.eq(self.available & ~vl15 & (self.urgent | (self.changed & ~some_data)))
         m.d.sync += [
+            self.flow_control.eq(self.available & ~vl15 & (self.urgent | (self.changed & ~some_data))),
             self.offered.eq(self.available & (vl15 | (some_data & ~self.urgent))),
             self.offer.eq(Mux(self.available, to_vl15 | Mux(vl15 | self.urgent, 0, to_data), 0)),
             self.slot.eq(Mux(vl15, 1 << vls, vl_arbiter.chosen)),
@@ -105,13 +105,14 @@ class Matcher(wiring.Component):
     Members:
         requests: for each input and slot, the mask of outputs for which it has an eligible head,
             availability aside.
-        inputs_available, outputs_available: masks. An output that made an offer in a cycle is not
-            available in the next; if it was accepted, not in the next three.
+        some_free, several_free: masks of inputs: a reader is free, and more than one.
+        outputs_available: mask. An output that made an offer, or sent a flow control packet, in a cycle is not
+            available in the next; if an offer was accepted, not in the next three.
         urgent, changed: masks of outputs with flow control packets to send.
         vl_arbitration: of the outputs that are ports', which are the first.
-        flow_control: mask of outputs that send a flow control packet.
         offered: mask of outputs that made an offer in the cycle before (this is g+1); slots_offered: for each of them
-            its slot, one-hot.
+            its slot, one-hot. `flow_control`: mask of those that send a flow control packet instead, granted in the
+            cycle before.
         offers: for each input the mask of the outputs that made it one.
         accepted: for each input the output whose offer it accepts in this cycle, one-hot, or none.
         granted: mask of outputs whose offer was accepted in the cycle before (this is g+2); slots_granted: for each of
@@ -127,7 +128,8 @@ class Matcher(wiring.Component):
         super().__init__(
             {
                 "requests": In(data.ArrayLayout(data.ArrayLayout(outputs, slots), inputs)),
-                "inputs_available": In(inputs),
+                "some_free": In(inputs),
+                "several_free": In(inputs),
                 "outputs_available": In(outputs),
                 "urgent": In(outputs),
                 "changed": In(outputs),
@@ -147,13 +149,22 @@ class Matcher(wiring.Component):
         m = Module()
         inputs, outputs, slots = range(self.inputs), range(self.outputs), range(self.vls + 1)
         grants = [Grant(self.inputs, self.vls, of_port=number < self.ports) for number in outputs]
+
+        # An input accepts one of its offers. That is known here as soon as there, and this is the last to be known.
+        available = Signal(self.inputs)
+        m.d.comb += available.eq(
+            Cat(
+                Mux(offers.any(), several, some)
+                for offers, several, some in zip(self.offers, self.several_free, self.some_free, strict=True)
+            )
+        )
         for number, grant in enumerate(grants):
             m.submodules[f"grant_{number}"] = grant
             if grant.of_port:
                 connect(m, flipped(self.vl_arbitration[number]), grant.vl_arbitration)
             for slot in slots:
                 column = Cat(self.requests[i][slot][number] for i in inputs)
-                m.d.comb += grant.eligible[slot].eq(column & self.inputs_available)
+                m.d.comb += grant.eligible[slot].eq(column & available)
             m.d.comb += [
                 grant.available.eq(self.outputs_available[number]),
                 grant.urgent.eq(self.urgent[number]),

@@ -21,9 +21,8 @@ __all__ = ["Output"]
 _X1_GRANT_PHASE = 0
 """Cycle modulo 4 in which a 1X output makes offers."""
 
-# Cycles from a flow control packet's grant on in which the output is taken, after that of the grant.
-_FLOW_CONTROL_X4 = 1
 _FLOW_CONTROL_X1 = 4
+"""Cycles in which a flow control packet has a 1X output, after that of its grant; a 4X output in one."""
 
 
 class Output(wiring.Component):
@@ -40,9 +39,9 @@ class Output(wiring.Component):
         held: a reader holds this output. `busy`: a reader is serving it.
         heads: mask of the slots for which some input has a visible head for it.
         available: it makes an offer in this cycle, if it has one to make.
-        flow_control: it sends a flow control packet, granted in this cycle.
         offered, slot: it made an offer in the cycle before, on this slot, one-hot. `cause`: why what it offered is
             swallowed.
+        flow_control: it sends a flow control packet, granted in the cycle before.
         granted, slot_granted: the offer of two cycles ago was accepted, on this slot, one-hot.
         time_limits, life: its own, and the switch's.
     """
@@ -59,10 +58,10 @@ class Output(wiring.Component):
                 "busy": In(1),
                 "heads": In(vls + 1),
                 "available": Out(1),
-                "flow_control": In(1),
                 "offered": In(1),
                 "slot": In(vls + 1),
                 "cause": Out(CAUSE_BITS),
+                "flow_control": In(1),
                 "granted": In(1),
                 "slot_granted": In(vls + 1),
                 **({"time_limits": In(TimeLimitsSignature), "life": In(LifeLimit)} if limited else {}),
@@ -90,15 +89,14 @@ class Output(wiring.Component):
         # Availability is where the longest paths begin: the pace, and what is taken, are registers next to it.
         in_pace = Signal(init=1)
         m.d.sync += in_pace.eq(port.wide_follows | (self.phase == (_X1_GRANT_PHASE - 1) % 4))
-        taken = Signal(_FLOW_CONTROL_X1)  # bit i: a flow control packet has the output i cycles from now
-        m.d.sync += taken.eq(taken >> 1)
-        with m.If(self.flow_control):
-            m.d.sync += taken.eq(Mux(port.wide, (1 << _FLOW_CONTROL_X4) - 1, (1 << _FLOW_CONTROL_X1) - 1))
+        taken = Signal(_FLOW_CONTROL_X1 - 1)  # bit i: a flow control packet has the output still i cycles from now
+        wide = Signal()  # in the cycle before
+        m.d.sync += [wide.eq(port.wide), taken.eq(Mux(self.flow_control & ~wide, (1 << len(taken)) - 1, taken >> 1))]
         m.d.comb += [
-            self.available.eq(~self.held & ~self.offered & ~taken[0] & in_pace),
+            self.available.eq(~self.held & ~self.offered & ~self.flow_control & ~taken[0] & in_pace),
             port.waiting.eq(self.heads.any() & ~self.offered & ~self.busy),
             port.slots_waiting.eq(self.heads & ~Mux(self.offered, self.slot, Mux(self.busy, sending, 0))),
-            credits.grant.eq(self.flow_control),
+            credits.granted.eq(self.flow_control),
         ]
         return m
 

@@ -50,8 +50,10 @@ class Reader(wiring.Component):
     Members:
         phase: the cycle modulo 4.
         ready: it may take up a packet in this cycle.
-        grant, to, job: a packet is taken up, for the output of this mask (x_0 = g+1). Which output and packet these are
-            comes late in the cycle. description, fate: the rest of it, in the cycle after.
+        takes: if any reader takes up a packet in this cycle, this one does. It may.
+        grant, to, job: it does take one up, for the output of this mask (x_0 = g+1). Which output and packet these are
+            comes late in the cycle; if none is taken up `to` is none. description, fate: the rest of it, in the cycle
+            after.
         free: idle, or it takes up a packet in this cycle, or this is the last read.
         stays_free: it is free in the next cycle unless it takes up a packet in this one.
         busy: mask of the output being served, from x_0+1 to the last busy cycle (section 8.3).
@@ -72,6 +74,7 @@ class Reader(wiring.Component):
             {
                 "phase": In(2),
                 "ready": Out(1, init=1),
+                "takes": In(1),
                 "grant": In(1),
                 "to": In(outputs),
                 "job": In(self.job_layout),
@@ -103,7 +106,8 @@ class Reader(wiring.Component):
         job, description, description_kept = self._packet(m, described)
         words = description_kept.words
 
-        # Cycle x_r: read a row. A packet's row 0 is read at once, at any width of its output.
+        # Cycle x_r: read a row. A packet's row 0 is read at once, at any width of its output. Until one is taken up a
+        # reader that may reads anything, and has no row that is due.
         active = Signal()  # from x_0 + 1 on
         served = Signal(self.outputs)  # mask of the output of the packet that is read
         block = Signal(self.block_bits)
@@ -117,7 +121,7 @@ class Reader(wiring.Component):
         read = Signal()  # a row was due in the cycle before
         over_early = dropped | early
         m.d.comb += [
-            block.eq(Mux(self.grant, self.job.first, block_kept)),
+            block.eq(Mux(self.takes, self.job.first, block_kept)),
             goes_on.eq(active & ~over_early & (job.wide | (self.phase == _X1_PHASE))),
             turn.eq(self.grant | goes_on),
             last_read.eq(goes_on & final_due),
@@ -138,7 +142,7 @@ class Reader(wiring.Component):
             m.d.sync += active.eq(0)
         m.d.comb += [
             self.busy.eq(Mux(active & ~over_early, served, 0)),
-            self.to_output.eq(Mux(self.grant, self.to, Mux(goes_on, served, 0))),
+            self.to_output.eq(Mux(self.takes, self.to, Mux(goes_on, served, 0))),
         ]
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
@@ -170,7 +174,7 @@ class Reader(wiring.Component):
         last_follows = Signal()
         m.d.comb += [
             turn_follows.eq(job.wide | (self.phase == _X1_PHASE - 1)),
-            last_follows.eq(turn_follows & Mux(turn, following == words, final_due)),
+            last_follows.eq(turn_follows & Mux(goes_on, following == words, final_due)),
         ]
         self._become_free(m, ~active | last_read | over_early | last_follows, served)
         self._give_back(m, last_read, dropped, early, block, job.first, description_kept)
@@ -208,7 +212,8 @@ class Reader(wiring.Component):
             m.d.comb += self.row.data[16:][:REASON_BITS].eq(self.fate.reason)
 
     def _become_free(self, m: Module, is_over: Value, served: Value) -> None:
-        """The next cycle has the last read, or none: known now, as all inputs and outputs look at it."""
+        """The next cycle has the last read, or none: known now, as all inputs and outputs look at it. While a packet is
+        taken up the reader is free, whatever the next cycle has."""
         over = Signal()
         m.d.comb += [
             over.eq(is_over),

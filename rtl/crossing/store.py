@@ -29,13 +29,14 @@ class InputSignature(wiring.Signature):
 
     Members:
         phase: the cycle modulo 4.
-        heads: what the heads of its queues ask for and get; outputs make it offers only if `available`.
+        heads: what the heads of its queues ask for and get; outputs make it offers only if it is available: if more of
+            its readers are free than it accepts offers, none or one.
         joining: a packet joins one of its queues (cycle e).
         offers: mask of the outputs that made it an offer in the cycle before (this is g+1).
         accepted: one-hot, that whose offer it accepts; it does accept one if there are any.
         causes: of each output that needs credits, why what it offered in the cycle before is swallowed.
         wide: mask of 4X outputs.
-        available: of its readers more are free than it accepts offers.
+        some_free, several_free: one of its readers is free, and more than one.
         busy: mask of the outputs being served, see `Reader`.
         holds: mask of the outputs that are not available because of that, from x_0 + 1 on.
         to_output, rows: of each reader, see `Reader`.
@@ -52,7 +53,8 @@ class InputSignature(wiring.Signature):
                 "accepted": Out(outputs),
                 "causes": In(data.ArrayLayout(CAUSE_BITS, credited)),
                 "wide": In(outputs),
-                "available": Out(1),
+                "some_free": Out(1, init=1),
+                "several_free": Out(1, init=readers > 1),
                 "busy": Out(outputs),
                 "holds": Out(outputs),
                 "to_output": Out(outputs).array(readers),
@@ -169,9 +171,11 @@ class PacketStore(wiring.Component):
             connect(m, reader.memory, buffer.reads[number])
         if self.aging:
             m.d.comb += buffer.clock.eq(self.clock)
-        taker = Signal(self.readers)
-        ready = Cat(reader.ready for reader in readers)
-        m.d.comb += taker.eq(Mux(accepts, lowest(m, ready), 0))
+        takes, taker = Signal(self.readers), Signal(self.readers)
+        m.d.comb += [
+            takes.eq(lowest(m, Cat(reader.ready for reader in readers))),
+            taker.eq(Mux(accepts, takes, 0)),
+        ]
         job, fate = Signal(job_layout(self.block_bits)), self._find_fate(m, queues, buffer)
         wide = Signal(self.outputs)  # in the cycle of the offer
         m.d.sync += wide.eq(crossing.wide)
@@ -185,6 +189,7 @@ class PacketStore(wiring.Component):
                 crossing.to_output[number].eq(reader.to_output),
                 crossing.rows[number].eq(reader.row),
                 reader.phase.eq(crossing.phase),
+                reader.takes.eq(takes[number]),
                 reader.grant.eq(taker[number]),
                 reader.to.eq(crossing.accepted),
                 reader.job.eq(job),
@@ -195,12 +200,10 @@ class PacketStore(wiring.Component):
         # Registers of their own: all inputs and outputs look at them.
         left = any_of(reader.leaves for reader in readers)
         free = Cat(reader.stays_free for reader in readers) & ~taker
-        some_free, several_free = Signal(init=1), Signal(init=self.readers > 1)
-        m.d.comb += crossing.available.eq(Mux(accepts, several_free, some_free))
         m.d.sync += [
             crossing.holds.eq((crossing.holds & ~left) | crossing.accepted),
-            some_free.eq(free.any()),
-            several_free.eq((free & (free - 1)).any()),
+            crossing.some_free.eq(free.any()),
+            crossing.several_free.eq((free & (free - 1)).any()),
         ]
 
         self._return_blocks(m, buffer, readers, taker, queues.copy)

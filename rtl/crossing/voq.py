@@ -146,7 +146,8 @@ class VirtualOutputQueues(InputQueues):
         m.d.comb += to_copies.eq(Cat((copy_goes[o] & heads.slots_offered[o]).any() for o in outputs))
 
         m.d.comb += [
-            copies.to.eq(port.accepted & to_copies),
+            copies.offered.eq(to_copies),
+            copies.accepted.eq(port.accepted),
             port.oversize.eq((copies.oversize & to_copies) | (oversize & ~to_copies)),
             port.copy.eq(copies.copy),
         ]

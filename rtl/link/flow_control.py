@@ -8,7 +8,7 @@ from amaranth.utils import bits_for
 from rtl.link.link_packet import FlowControlFields
 from rtl.link.timer import Timer
 from rtl.registers.port_registers import DurationSignature
-from rtl.rotation import RotatingChoice, number_of
+from rtl.rotation import RotatingChoice, number_of, select
 from rtl.widths import CREDIT_BITS, FREE_BITS, NEED_BITS
 from wire.codes import PortState
 from wire.flow_control import CREDIT_WINDOW, FlowControlOp
@@ -22,13 +22,13 @@ class CreditSignature(wiring.Signature):
 
     Members:
         cl, tbs: credit limit and blocks sent of each data VL, as visible.
-        urgent, changed: some VL has a flow control packet to send; `grant` (cycle g) sends one.
+        urgent, changed: some VL has a flow control packet to send (cycle g); `granted`: it does (g+1).
     """
 
     def __init__(self, vls: int) -> None:
         per_vl = data.ArrayLayout(unsigned(CREDIT_BITS), vls)
         super().__init__(
-            {"cl": Out(per_vl), "tbs": Out(per_vl), "urgent": Out(1), "changed": Out(1), "grant": In(1)},
+            {"cl": Out(per_vl), "tbs": Out(per_vl), "urgent": Out(1), "changed": Out(1), "granted": In(1)},
         )
 
 
@@ -51,7 +51,7 @@ class FlowControl(wiring.Component):
         period: FCP_PERIOD.
         period_over: this is the last cycle of a period; `due` shows in the next.
         credits: limits, blocks sent, flow control packets to be sent.
-        packet: what the packet chosen holds; cycle g.
+        packet: what the packet holds that is granted at g; g+1 and g+2.
     """
 
     def __init__(self, vls: int, blocks: int) -> None:
@@ -95,18 +95,30 @@ class FlowControl(wiring.Component):
         set_due = self.period_over | self.initializing | self.arming | self.enabling
         announces = (self.state != PortState.DOWN) & (self.state != PortState.ACTIVE_DEFER)
 
-        # Each VL's registers and flags.
+        # That a packet is granted is known in the cycle after. What it would be is kept until then: of which VL it is,
+        # which `goes`, whose `due` it `clears`, and whether counts began `anew` meanwhile.
         urgent = Signal(self._vls)
         changed = Signal(self._vls)
         chosen = Signal(self._vls)
-        taken = Signal(self._vls)
-        m.d.comb += taken.eq(Mux(credits.grant, chosen, 0))
+        goes = Signal(self._vls)
+        clears = Signal(self._vls)
+        anew = Signal()
+        packet = self.packet
+        m.d.sync += [
+            goes.eq(chosen),
+            clears.eq(chosen & ~Mux(set_due, self.operational, 0)),
+            anew.eq(self.initializing),
+        ]
+
+        # Each VL's registers and flags.
         announced = []
         for vl in range(self._vls):
             cl, tbs = credits.cl[vl], credits.tbs[vl]
             abr = Signal(CREDIT_BITS, name=f"abr_{vl}")
             last = Signal(CREDIT_BITS, name=f"last_{vl}")
+            last_before = Signal(CREDIT_BITS, name=f"last_before_{vl}")  # but for a packet granted in the cycle before
             due = Signal(name=f"due_{vl}")
+            due_before = Signal(name=f"due_before_{vl}")
             announce = Signal(CREDIT_BITS, name=f"announce_{vl}")
             room = self.free[vl][: bits_for(self._blocks)]
             if self._blocks > CREDIT_WINDOW:
@@ -120,19 +132,20 @@ class FlowControl(wiring.Component):
                 m.d.sync += abr.eq(abr + self.spent_need)
             with m.If(self.sent[vl]):
                 m.d.sync += tbs.eq(tbs + self.sent_need)
-            with m.If(taken[vl]):
-                m.d.sync += [last.eq(announce), due.eq(0)]
-            with m.If(set_due & self.operational[vl]):
-                m.d.sync += due.eq(1)
+            m.d.comb += [
+                last.eq(Mux(credits.granted & goes[vl] & ~anew, packet.fccl, last_before)),
+                due.eq(due_before & ~(credits.granted & clears[vl])),
+            ]
+            m.d.sync += [last_before.eq(last), due_before.eq(due | (set_due & self.operational[vl]))]
             with m.If(self.initializing):
-                m.d.sync += [cl.eq(0), tbs.eq(0), abr.eq(0), last.eq(0)]
+                m.d.sync += [cl.eq(0), tbs.eq(0), abr.eq(0), last_before.eq(0)]
 
             growth = Signal(CREDIT_BITS, name=f"growth_{vl}")
             speaks = announces & self.operational[vl]
             m.d.comb += growth.eq(announce - last)
             m.d.sync += [
                 urgent[vl].eq(speaks & (due | (self.threshold < growth))),
-                changed[vl].eq(speaks & (growth != 0)),
+                changed[vl].eq(speaks & (announce != last)),
             ]
 
         # The choice, in turn: among the urgent, else among the changed.
@@ -141,19 +154,18 @@ class FlowControl(wiring.Component):
             credits.urgent.eq(urgent.any()),
             credits.changed.eq(changed.any()),
             turn.requests.eq(Mux(credits.urgent, urgent, changed)),
-            turn.serve.eq(credits.grant),
-            turn.served.eq(chosen),
+            turn.serve.eq(credits.granted),
+            turn.served.eq(goes),
             chosen.eq(turn.chosen),
         ]
 
-        packet = self.packet
-        m.d.comb += [
-            packet.op.eq(Mux(self.state == PortState.INITIALIZE, FlowControlOp.INIT, FlowControlOp.NORMAL)),
-            packet.vl.eq(number_of(chosen)),
-        ]
-        for vl in range(self._vls):
-            with m.If(chosen[vl]):
-                m.d.comb += [packet.fctbs.eq(credits.tbs[vl]), packet.fccl.eq(announced[vl])]
+        with m.If(~credits.granted):
+            m.d.sync += [
+                packet.op.eq(Mux(self.state == PortState.INITIALIZE, FlowControlOp.INIT, FlowControlOp.NORMAL)),
+                packet.vl.eq(number_of(chosen)),
+                packet.fctbs.eq(select(chosen, credits.tbs)),
+                packet.fccl.eq(select(chosen, announced)),
+            ]
         return m
 
 

@@ -98,13 +98,13 @@ class FlowControlSender(wiring.Component):
     A packet granted at g has row 0 there at g+3 and row 1 at g+4 (4X) or g+7 (1X).
 
     Members:
-        grant, packet: the packet's fields, at g.
+        granted: a packet was granted in the cycle before, at g; `packet`: its fields, at g+1 and g+2.
         wide: the port is 4X, at g.
         first, last: this is row 0, row 1.
         fields: the fields of the packet whose row it is.
     """
 
-    grant: In(1)
+    granted: In(1)
     packet: In(FlowControlFields)
     wide: In(1)
     first: Out(1)
@@ -115,20 +115,14 @@ class FlowControlSender(wiring.Component):
         """Build what says when."""
         m = Module()
 
-        # g+1 and g+2: the packet as granted; the one before may still be at the transmit stage.
-        granted = Signal(2)  # bit i: i + 1 cycles ago
-        packet = Signal(FlowControlFields)
-        wide = Signal()
-        m.d.sync += granted.eq(Cat(self.grant, granted[0]))
-        with m.If(self.grant):
-            m.d.sync += [packet.eq(self.packet), wide.eq(self.wide)]
+        # Until g+2 the packet before may be at the transmit stage.
+        granted_before = Signal()
+        wide = [Signal(name=f"wide_{ago}") for ago in (1, 2)]
+        m.d.sync += [granted_before.eq(self.granted), wide[0].eq(self.wide), wide[1].eq(wide[0])]
 
         # g+3 until row 1 is through.
         to_go = Signal(_NARROW_STEP)  # bit i: row 1 comes i cycles after the next
-        m.d.sync += [self.first.eq(granted[1]), self.last.eq(to_go[0]), to_go.eq(to_go >> 1)]
-        with m.If(granted[1]):
-            m.d.sync += [
-                self.fields.eq(packet),
-                to_go.eq(Mux(wide, 1, 1 << _NARROW_STEP - 1)),
-            ]
+        m.d.sync += [self.first.eq(granted_before), self.last.eq(to_go[0]), to_go.eq(to_go >> 1)]
+        with m.If(granted_before):
+            m.d.sync += [self.fields.eq(self.packet), to_go.eq(Mux(wide[1], 1, 1 << _NARROW_STEP - 1))]
         return m

@@ -234,7 +234,7 @@ class LinkPort(wiring.Component):
         connect(m, transmitter.tx, flipped(self.tx))
         m.d.comb += [
             transmitter.send.eq(self.send),
-            transmitter.grant.eq(sending.credits.grant),
+            transmitter.granted.eq(sending.credits.granted),
             transmitter.packet.eq(flow_control.packet),
             transmitter.wide.eq(registers.wide),
             transmitter.phase.eq(self.phase),

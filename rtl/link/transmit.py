@@ -97,7 +97,7 @@ class Transmitter(wiring.Component):
 
     Members:
         send: rows of data packets, in cycle x_r + 2.
-        grant, packet: a flow control packet, in cycle g.
+        granted: a flow control packet was, in the cycle before, g; `packet`: see `FlowControlSender`.
         state, operational: the port's state, and the mask of its operational data VLs.
         wide, phase: the port is 4X; the cycle modulo 4.
         sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
@@ -116,7 +116,7 @@ class Transmitter(wiring.Component):
         super().__init__(
             {
                 "send": In(SendRow),
-                "grant": In(1),
+                "granted": In(1),
                 "packet": In(FlowControlFields),
                 "state": In(PortState),
                 "operational": In(vls),
@@ -183,7 +183,7 @@ class Transmitter(wiring.Component):
         m.submodules.flow_control = flow_control = FlowControlSender()
         link_refused = Signal()
         m.d.comb += [
-            flow_control.grant.eq(self.grant),
+            flow_control.granted.eq(self.granted),
             flow_control.packet.eq(self.packet),
             flow_control.wide.eq(self.wide),
         ]

@@ -30,8 +30,8 @@ CROSSING_MUTANTS: Final = (
     Mutant(
         "an input prefers the same output for ever",
         "crossing/acceptance.py",
-        "turn.serve.eq(self.offers.any())",
-        "turn.serve.eq(0)",
+        "m.d.sync += place.eq(place_behind)",
+        "m.d.sync += place.eq(place)",
         mixed("two_outputs", "S"),
         Kind.ROW,
         "S[2]",

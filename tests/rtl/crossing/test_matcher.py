@@ -111,6 +111,12 @@ async def give(ctx: Any, dut: Matcher, requests: set[tuple[int, int, int]]) -> N
             ctx.set(dut.requests[i][s], mask({o for in_, o, slot in requests if (in_, slot) == (i, s)}))
 
 
+def give_readers(ctx: Any, dut: Matcher) -> None:
+    """More than each input needs."""
+    for free in (dut.some_free, dut.several_free):
+        ctx.set(free, mask(set(range(dut.inputs))))
+
+
 def result(ctx: Any, dut: Matcher) -> dict[int, tuple[int, int]]:
     accepted = {}
     for i in range(dut.inputs):
@@ -164,6 +170,7 @@ def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, ports: in
 
     async def bench(ctx: Any) -> None:
         matched: list[set[int]] = [set(), set()]  # in the two cycles before
+        flow_control: set[int] = set()  # in the cycle before
         for cycle in range(800):
             load = rng.random()
             requests = {
@@ -180,14 +187,18 @@ def test_every_pass_is_that_of_the_contract(inputs: int, outputs: int, ports: in
             await give(ctx, dut, requests)
             ctx.set(dut.urgent, mask(urgent))
             ctx.set(dut.changed, mask(changed))
-            ctx.set(dut.inputs_available, mask(free_inputs))
+            # Each input has as many readers free as it must, to be available or not.
+            several = {i for i in free_inputs if i in reference.offers or rng.random() < 0.5}
+            some = free_inputs | subset(rng, inputs, 0.5).intersection(reference.offers)
+            ctx.set(dut.some_free, mask(some))
+            ctx.set(dut.several_free, mask(several))
             ctx.set(dut.outputs_available, mask(free_outputs))
             assert ctx.get(dut.offered) == mask(offered), f"cycle {cycle}"
             assert ctx.get(dut.granted) == mask(matched[0]), f"cycle {cycle}"
+            assert ctx.get(dut.flow_control) == mask(flow_control), f"cycle {cycle}"
             accepted = reference.accept()
             assert result(ctx, dut) == accepted, f"cycle {cycle}"
             flow_control = reference.offer(requests, urgent, changed, free_inputs, free_outputs)
-            assert ctx.get(dut.flow_control) == mask(flow_control), f"cycle {cycle}"
             matched = [{o for o, _ in accepted.values()}, matched[0]]
             await ctx.tick()
 
@@ -200,7 +211,7 @@ def test_inputs_that_all_want_one_output_have_it_in_turn() -> None:
 
     async def bench(ctx: Any) -> None:
         await give(ctx, dut, {(i, 2, 0) for i in range(4)})
-        ctx.set(dut.inputs_available, 0b1111)
+        give_readers(ctx, dut)
         for _ in range(40):
             grants.update(list(await one_pass(ctx, dut)))
 
@@ -214,7 +225,7 @@ def test_with_all_requests_every_output_is_matched_after_a_while() -> None:
 
     async def bench(ctx: Any) -> None:
         await give(ctx, dut, {(i, o, 0) for i in range(4) for o in range(4)})
-        ctx.set(dut.inputs_available, 0b1111)
+        give_readers(ctx, dut)
         matched.extend([len(await one_pass(ctx, dut)) for _ in range(20)])
 
     simulate(dut, bench)
@@ -228,7 +239,7 @@ def test_vls_of_an_output_have_it_in_turn() -> None:
 
     async def bench(ctx: Any) -> None:
         await give(ctx, dut, {(0, 1, 0), (0, 1, 1), (1, 1, 3)})
-        ctx.set(dut.inputs_available, 0b11)
+        give_readers(ctx, dut)
         for _ in range(6):
             slots.extend(slot for _, slot in (await one_pass(ctx, dut)).values())
 
@@ -245,7 +256,7 @@ def test_inputs_with_heads_on_every_vl_are_served_alike_on_each(inputs: int, vls
 
     async def bench(ctx: Any) -> None:
         await give(ctx, dut, {(i, 1, vl) for i, vl in flows})
-        ctx.set(dut.inputs_available, mask(set(range(inputs))))
+        give_readers(ctx, dut)
         for _ in range(3 * len(flows)):
             grants.update((i, slot) for i, (_, slot) in (await one_pass(ctx, dut)).items())
 

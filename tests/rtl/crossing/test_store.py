@@ -274,7 +274,8 @@ def test_rows_leave_as_they_came_and_blocks_return(
             assert {output for output in range(OUTPUTS) if ctx.get(crossing.holds) >> output & 1} == held
             free = reference.free(cycle)
             is_available = len(free) > bool(offers)
-            assert bool(ctx.get(crossing.available)) == is_available, f"cycle {cycle}"
+            are_free = ctx.get(crossing.several_free if offers else crossing.some_free)
+            assert bool(are_free) == is_available, f"cycle {cycle}"
             choices = {
                 output: slot
                 for output in range(OUTPUTS)

@@ -117,6 +117,10 @@ class PortBench:
         for name in inputs:
             self._inputs[cycle + 1].setdefault(name, 0)
 
+    def grant(self, g: int) -> None:
+        """A flow control packet is granted at g; the port is told in the cycle after."""
+        self.pulse(g + 1, granted=1)
+
     def receive(self, cycle: int, rows: Iterable[Row], step: int = 1) -> int:
         """Put rows on the wires, the first in this cycle; returns the cycle after the last."""
         for row in rows:
@@ -180,9 +184,7 @@ class PortBench:
 
     def _member(self, name: str) -> Any:
         """A member of the port, or of one of its interfaces."""
-        if name == "fcp_grant":
-            return self.dut.sending.credits.grant
-        places = (self.dut, self.dut.admission, self.dut.sending)
+        places = (self.dut, self.dut.admission, self.dut.sending, self.dut.sending.credits)
         return next(getattr(place, name) for place in places if hasattr(place, name))
 
     def _drive_rows(self, ctx: Any, cycle: int) -> None:

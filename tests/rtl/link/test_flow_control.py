@@ -103,7 +103,7 @@ def test_the_limit_announced_is_blocks_received_plus_room() -> None:
     port.receive(T, link_rows(fctbs=100))  # ABR from T+3 on
     port.receive(T + 2, data_rows(256))  # 72 words, 5 blocks; h is T+3, ABR from h+3 on
     for g in (T + 2, T + 5, T + 7, T + 20):
-        port.pulse(g, fcp_grant=1)
+        port.grant(g)
     port.at(T + 10, free=[30])
     port.run(T + 40)
     assert announced(port) == [
@@ -125,7 +125,7 @@ def limit_after(port: PortBench, rows: list[Row], **objection: int) -> int:
     port.receive(T, rows)
     if objection:
         port.pulse(h + DECIDED, refused=1, **objection)
-    port.pulse(T + 30, fcp_grant=1)
+    port.grant(T + 30)
     port.run(T + 40)
     return announced(port)[0][4]
 
@@ -172,10 +172,10 @@ def test_no_more_than_2048_blocks_are_announced_and_all_counts_wrap_at_4096() ->
     port = active()
     port.at(0, free=[4095])
     port.receive(T, link_rows(fctbs=4000))
-    port.pulse(T + 10, fcp_grant=1)
+    port.grant(T + 10)
     port.receive(T + 12, link_rows(fctbs=4095))
     port.receive(T + 14, data_rows(256))
-    port.pulse(T + 30, fcp_grant=1)
+    port.grant(T + 30)
     port.run(T + 40)
     assert [fccl for *_, fccl in announced(port)] == [(4000 + 2048) % 4096, (4095 + 5 + 2048) % 4096]
 
@@ -192,10 +192,10 @@ def test_blocks_sent_wrap_at_4096() -> None:
 def test_initialize_starts_all_counts_at_0_and_asks_for_a_packet_of_every_vl() -> None:
     port = active(vls=2)
     port.receive(T, link_rows(fctbs=50, fccl=60))
-    port.pulse(T + 4, fcp_grant=1)
+    port.grant(T + 4)
     port.write(T + 8, PortRegister.STATE, PortState.DOWN)  # Down at T+10, Initialize at T+11
     for g in (T + 20, T + 22):
-        port.pulse(g, fcp_grant=1)
+        port.grant(g)
     port.run(T + 40)
     assert port.seen["cl"][T + 10] == [60, 0]
     assert port.seen["cl"][T + 11] == [0, 0]
@@ -205,9 +205,19 @@ def test_initialize_starts_all_counts_at_0_and_asks_for_a_packet_of_every_vl() -
     assert [port.seen["fcp_urgent"][c] for c in (T + 23, T + 24)] == [1, 0]
 
 
+def test_a_packet_granted_as_initialize_is_entered_is_none_of_the_new_counts() -> None:
+    port = active()
+    port.write(T + 8, PortRegister.STATE, PortState.DOWN)  # Down at T+10, Initialize at T+11
+    port.grant(T + 10)
+    port.run(T + 14)
+    assert (port.seen["state"][T + 10], port.seen["state"][T + 11]) == (PortState.DOWN, PortState.INITIALIZE)
+    assert port.seen["fcp_urgent"][T + 12], "each VL is due"
+    assert port.seen["fcp_changed"][T + 12], "and 0 is what has been sent last"
+
+
 def test_entering_armed_asks_for_a_packet_of_every_vl() -> None:
     port = PortBench()
-    port.pulse(5, fcp_grant=1)
+    port.grant(5)
     port.write(20, PortRegister.STATE, PortState.ARMED)
     port.run(30)
     assert port.changes("fcp_urgent") == [(0, 0), (2, 1), (7, 0), (23, 1)]
@@ -217,7 +227,7 @@ def test_a_change_beyond_the_threshold_is_urgent_and_a_smaller_one_is_not() -> N
     for more, urgent in ((16, False), (17, True)):
         port = active()
         port.write(9, PortRegister.FCP_THRESHOLD, 16)
-        port.pulse(T, fcp_grant=1)
+        port.grant(T)
         port.at(T + 10, free=[64 + more])
         port.run(T + 20)
         assert port.seen["fcp_changed"][T + 10] == 0
@@ -227,7 +237,7 @@ def test_a_change_beyond_the_threshold_is_urgent_and_a_smaller_one_is_not() -> N
 
 def test_less_room_is_a_very_large_change() -> None:
     port = active()
-    port.pulse(T, fcp_grant=1)
+    port.grant(T)
     port.at(T + 10, free=[63])
     port.run(T + 20)
     assert port.seen["fcp_urgent"][T + 11] == 1
@@ -235,7 +245,7 @@ def test_less_room_is_a_very_large_change() -> None:
 
 def test_a_packet_received_changes_nothing_as_long_as_it_is_kept() -> None:
     port = active()
-    port.pulse(T, fcp_grant=1)
+    port.grant(T)
     port.receive(T + 5, data_rows())  # h is T+6: ABR and free change together at h+3
     port.at(T + 6 + DECIDED + 1, free=[63])
     port.run(T + 20)
@@ -247,7 +257,7 @@ def test_the_period_makes_every_operational_vl_due_and_no_other() -> None:
     port.write(0, PortRegister.OPERATIONAL_VLS, 2)
     port.write(3, PortRegister.FCP_PERIOD, 10)  # visible at 5: due at 15, 25
     for g in (6, 8, 17, 19):
-        port.pulse(g, fcp_grant=1)
+        port.grant(g)
     port.run(25)
     assert [vl for _, _, vl, _, _ in announced(port)] == [0, 1, 0, 1]
     assert port.changes("fcp_urgent") == [(0, 0), (2, 1), (10, 0), (16, 1), (21, 0)]
@@ -257,7 +267,7 @@ def test_due_shows_in_the_flags_one_cycle_later() -> None:
     port = PortBench()
     port.write(3, PortRegister.FCP_PERIOD, 10)  # visible at 5: due at 15, 25, ...
     for g in (7, 17, 24, 27):
-        port.pulse(g, fcp_grant=1)
+        port.grant(g)
     port.run(60)
     # Due at 25 is set in the very cycle in which the packet granted at 24 would clear it.
     assert port.changes("fcp_urgent") == [(0, 0), (2, 1), (9, 0), (16, 1), (19, 0), (26, 1), (29, 0), (36, 1)]
@@ -266,12 +276,12 @@ def test_due_shows_in_the_flags_one_cycle_later() -> None:
 def test_the_period_runs_from_initialize_on_and_in_active_defer_but_not_in_down() -> None:
     port = active()
     port.write(7, PortRegister.FCP_PERIOD, 20)  # visible at 9: due at 29, 49
-    port.pulse(10, fcp_grant=1)
+    port.grant(10)
     port.at(25, up=0)
     port.at(35, up=1)  # ActiveDefer 26..35
-    port.pulse(40, fcp_grant=1)
+    port.grant(40)
     port.write(50, PortRegister.STATE, PortState.DOWN)  # Down at 52, Initialize at 53: due at 73
-    port.pulse(56, fcp_grant=1)
+    port.grant(56)
     port.run(80)
     changes = port.changes("fcp_urgent")[2:]
     assert changes == [(12, 0), (37, 1), (42, 0), (50, 1), (53, 0), (54, 1), (58, 0), (74, 1)]
@@ -280,10 +290,10 @@ def test_the_period_runs_from_initialize_on_and_in_active_defer_but_not_in_down(
 def test_vls_take_turns_and_urgent_goes_first() -> None:
     port = active(vls=4)
     for index in range(4):
-        port.pulse(T + 2 * index, fcp_grant=1)
+        port.grant(T + 2 * index)
     port.at(T + 20, free=[65, 64, 200, 66])  # VL 2 is urgent (threshold 4), VLs 0 and 3 are changed
     for index in range(3):
-        port.pulse(T + 22 + 2 * index, fcp_grant=1)
+        port.grant(T + 22 + 2 * index)
     port.run(T + 40)
     assert [vl for _, _, vl, _, _ in announced(port)] == [0, 1, 2, 3, 2, 3, 0]
 
@@ -292,7 +302,7 @@ def test_a_flow_control_packet_on_the_wires() -> None:
     port = active(vls=8)
     port.receive(T, link_rows(vl=0, fctbs=0xABC))
     port.send(T + 3, data_rows(), need=9)
-    port.pulse(T + 20, fcp_grant=1)
+    port.grant(T + 20)
     port.run(T + 30)
     sent = port.seen["tx"][T + 20 + ROW_0 :][:2]
     [frame] = deframe(sent)
@@ -306,7 +316,7 @@ def test_flow_control_packets_back_to_back_keep_their_own_values() -> None:
     port = active(vls=2)
     port.at(0, free=[10, 20])
     for g in (T, T + 2, T + 4):
-        port.pulse(g, fcp_grant=1)
+        port.grant(g)
     port.at(T + 3, free=[100, 200])
     port.run(T + 12)
     frames = [FlowControlPacket.decode(f.body) for f in deframe(port.seen["tx"][T + ROW_0 :][:6])]
@@ -318,7 +328,7 @@ def test_a_1x_port_sends_its_two_rows_four_cycles_apart() -> None:
     port.write(9, PortRegister.WIDTH, 1)
     g = 20  # g mod 4 = 0
     for at in (g, g + 8):
-        port.pulse(at, fcp_grant=1)
+        port.grant(at)
     port.run(g + 20)
     assert [r.cycle for r in port.of(Kind.TX_FCP)] == [g + ROW_0 + 4, g + ROW_0 + 12]
     rows = [(c, row) for c, row in enumerate(port.seen["tx"][: g + 20]) if row and row.k]

@@ -196,7 +196,7 @@ def test_vl15_and_flow_control_pass_before_active(state: PortState) -> None:
     if state == PortState.ARMED:
         port.write(1, PortRegister.STATE, PortState.ARMED)
     port.send(X0, data_rows(vl=15), slot=2)
-    port.pulse(X0 + 11, fcp_grant=1)
+    port.grant(X0 + 11)
     port.run(X0 + 20)
     assert len(list(deframe(row for _, row in on_wires(port)))) == 2
 
@@ -205,7 +205,7 @@ def test_nothing_passes_while_the_link_is_down() -> None:
     port = PortBench(vls=2)
     port.at(0, up=0)
     port.send(X0, data_rows(vl=15), slot=2)
-    port.pulse(X0 + 11, fcp_grant=1)
+    port.grant(X0 + 11)
     port.run(X0 + 20)
     assert on_wires(port) == []
     assert [r.kind for r in port.records] == [Kind.TX_DISCARD]
@@ -240,7 +240,7 @@ def test_a_flow_control_packet_refused_in_part_is_not_recorded() -> None:
     row_0 = X0 + TO_STAGE
     for refused_from, rows_sent in ((row_0, 0), (row_0 + 1, 1), (row_0 + 2, 2)):
         port = active()
-        port.pulse(X0 - 1, fcp_grant=1)
+        port.grant(X0 - 1)
         port.at(refused_from - 1, up=0)
         port.run(X0 + 10)
         assert len(on_wires(port)) == rows_sent
@@ -250,7 +250,7 @@ def test_a_flow_control_packet_refused_in_part_is_not_recorded() -> None:
 def test_a_flow_control_packet_refused_at_row_0_stays_refused() -> None:
     port = active()
     row_0 = X0 + TO_STAGE
-    port.pulse(X0 - 1, fcp_grant=1)
+    port.grant(X0 - 1)
     port.at(row_0 - 1, up=0)  # ActiveDefer in the cycle of row 0 alone
     port.at(row_0, up=1)
     port.run(X0 + 10)
