@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-__all__ = ["RotatingChoice", "any_of", "behind", "first_from", "how_many", "lowest", "number_of", "select"]
+__all__ = ["RotatingChoice", "any_of", "at_number", "behind", "first_from", "how_many", "lowest", "number_of", "select"]
 
 
 def _some_below(m: Module, bits: Value) -> Value:
@@ -76,6 +76,15 @@ def how_many(bits: Any) -> Value:
 def select(chosen: Value, values: Any) -> Value:
     """The value of the bit set in the one-hot `chosen`, all zeros for none."""
     return any_of(Mux(bit, Value.cast(value), 0) for bit, value in zip(chosen, values, strict=True))
+
+
+def at_number(number: Value, values: Any) -> Value:
+    """The value at this place, of as many as the number counts or a lower power of two, by its lower bits. A number
+    that comes late is no later for it: an FPGA has multiplexers of eight values and of sixteen."""
+    level = [Value.cast(value) for value in values]
+    for bit in number[: (len(level) - 1).bit_length()]:
+        level = [Mux(bit, odd, even) for even, odd in zip(level[::2], level[1::2], strict=True)]
+    return level[0]
 
 
 class RotatingChoice(wiring.Component):

@@ -23,6 +23,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.crossing.time_limits import LifeClock, Stamp, outlived
 from rtl.link.packet_check import StoreRow
 from rtl.restoration import restored_write_port
+from rtl.rotation import select
 from rtl.widths import FREE_BITS, NEED_BITS, ROW_BITS, SLOT_BITS
 
 __all__ = [
@@ -82,9 +83,10 @@ def rows_with_next(bits: int) -> range:
     return range(end - -(-bits // ASIDE_BITS), end)
 
 
-def release_layout(bits: int) -> data.StructLayout:
-    """A packet's blocks that return: the chain `first`..`last` of pool `slot`, charged as `need`."""
-    return data.StructLayout({"valid": 1, "slot": SLOT_BITS, "need": NEED_BITS, "first": bits, "last": bits})
+def release_layout(bits: int, pools: int) -> data.StructLayout:
+    """A packet's blocks that return, charged as `need`: the chain `first`..`last` of this pool, one-hot, or none if not
+    `valid`."""
+    return data.StructLayout({"valid": 1, "pool": pools, "need": NEED_BITS, "first": bits, "last": bits})
 
 
 def verdict_layout(bits: int) -> data.StructLayout:
@@ -165,7 +167,7 @@ class Buffer(wiring.Component):
                 "reads": Out(BufferReadSignature(self.bits)).array(readers),
                 "taken": In(self.bits),
                 "verdict": Out(verdict_layout(self.bits)),
-                "release": In(release_layout(self.bits)),
+                "release": In(release_layout(self.bits, len(self.pools))),
                 **({"clock": In(LifeClock)} if stamped else {}),
             }
         )
@@ -287,20 +289,19 @@ class Buffer(wiring.Component):
         """A release appends its chain to its pool's free list."""
         fill, write, release = self.fill, self.fill.write, self.release
         ends = accumulate(blocks + 1 for blocks in self.pools)
-        tails = Array(Signal(self.bits, init=end - 1, name=f"tail_{slot}") for slot, end in enumerate(ends))
+        tails = [Signal(self.bits, init=end - 1, name=f"tail_{slot}") for slot, end in enumerate(ends)]
         m.d.comb += [
             link.en.eq(release.valid),
-            link.addr.eq(tails[release.slot]),
+            link.addr.eq(select(release.pool, tails)),
             link.data.eq(release.first),
         ]
-        with m.If(release.valid):
-            m.d.sync += tails[release.slot].eq(release.last)
         for slot, capacity in enumerate(self.pools):
             free = Signal(range(capacity + 1), init=capacity, name=f"free_{slot}")
             cancelled = Mux(fill.cancel & (write.slot == slot), write.need, 0)
-            released = Mux(release.valid & (release.slot == slot), release.need, 0)
-            back = free + released + cancelled
-            # Acceptance is the last to be known: what it leaves is subtracted meanwhile.
-            charged = fill.accept & (fill.accept_slot == slot)
-            m.d.sync += free.eq(Mux(charged, back - fill.accept_need, back))
+            released = Mux(release.pool[slot], release.need, 0)
+            with m.If(release.pool[slot]):
+                m.d.sync += tails[slot].eq(release.last)
+            charged = Mux(fill.accept & (fill.accept_slot == slot), fill.accept_need, 0)
+            # What is released is the last to be known.
+            m.d.sync += free.eq((free + cancelled - charged) + released)
             m.d.comb += fill.free[slot].eq(free)

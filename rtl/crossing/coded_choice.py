@@ -5,7 +5,7 @@ from typing import Final
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from rtl.rotation import any_of
+from rtl.rotation import any_of, at_number
 
 __all__ = ["CodedChoice"]
 
@@ -48,13 +48,14 @@ class CodedChoice:
     def of(self, values: Sequence[Value]) -> Value:
         """The value chosen, all zeros for none."""
         return any_of(
-            Mux(is_here, self._at(values[first:][:size]), 0)
+            Mux(is_here, at_number(self._place, values[first:][:size]), 0)
             for is_here, (first, size) in zip(self._group, self._groups, strict=True)
         )
 
-    def _at(self, values: Sequence[Value]) -> Value:
-        """The value at the place."""
-        level = list(values)
-        for bit in self._place[: (len(values) - 1).bit_length()]:
-            level = [Mux(bit, odd, even) for even, odd in zip(level[::2], level[1::2], strict=True)]
-        return level[0]
+    def some(self) -> Value:
+        """One is chosen."""
+        return self._group.any()
+
+    def of_some(self, values: Sequence[Value]) -> Value:
+        """The value chosen, anything for none: a single group's is not gated."""
+        return at_number(self._place, values) if len(self._groups) == 1 else self.of(values)

@@ -45,7 +45,8 @@ class Congestion(wiring.Component):
         granted, slot: a packet was granted two cycles ago, on this slot, one-hot.
         own, common, victim: what has been set: the port's, all ports', the port's bit of Victim_Mask.
         send, scrapped: rows in cycle x_r + 2; a packet is scrapped, in x_0 + 2, and its row 0 is in `send`, not valid.
-        charged: the packet whose row 0 is here begins to be sent, on a data VL. `marks`: it is marked.
+        charged: the packet whose row 0 was here in the cycle before begins to be sent, on a data VL. `marks`: it is
+            marked. The next one's row 0 is not here yet.
     """
 
     def __init__(self, parameters: SwitchParameters, inputs: int) -> None:
@@ -86,9 +87,9 @@ class Congestion(wiring.Component):
         has_bth = lrh_field(head, "lnh") >= LNH.IBA_LOCAL
         waited = self._has_waited(m)
         enough = send.need >= settings.packet_size
-        eligible = Signal()
-        m.d.comb += eligible.eq(self.charged & crowded & ~multicast & has_bth & enough & (self.victim | ~waited))
-        self._take_turns(m, eligible, settings.marking_rate)
+        eligible = Signal()  # from here on in the cycle after, when it is known whether it is charged
+        m.d.sync += eligible.eq(crowded & ~multicast & has_bth & enough & (self.victim | ~waited))
+        self._take_turns(m, eligible & self.charged, settings.marking_rate)
         return m
 
     def _is_crowded(self, m: Module, leaves: Value, threshold: Value) -> Value:
@@ -118,8 +119,10 @@ class Congestion(wiring.Component):
             m.d.sync += waited.eq((before[-1] & self.slot).any())
         return waited
 
-    def _take_turns(self, m: Module, eligible: Value, rate: Value) -> None:
-        """A countdown for each VL, of which one counts at a time."""
+    def _take_turns(self, m: Module, eligible: Value, rate_before: Value) -> None:
+        """A countdown for each VL, of which one counts at a time, a cycle behind the settings."""
+        slot, rate = Signal.like(self.send.slot), Signal(MARKING_RATE_BITS)
+        m.d.sync += [slot.eq(self.send.slot), rate.eq(rate_before)]
         m.submodules.countdowns = countdowns = Memory(
             shape=MARKING_RATE_BITS, depth=max(2, self.vls), init=[], attrs=LUT_RAM
         )
@@ -128,8 +131,8 @@ class Congestion(wiring.Component):
         # One turn less, or, where none are left, the sign of that.
         following = left.data - 1
         m.d.comb += [
-            left.addr.eq(self.send.slot),
-            write.addr.eq(self.send.slot),
+            left.addr.eq(slot),
+            write.addr.eq(slot),
             write.data.eq(Mux(following[-1], rate, following)),
             write.en.eq(eligible),
             self.marks.eq(eligible & following[-1]),

@@ -54,7 +54,9 @@ def connect_crossing(
     vls, count = len(inputs[0].heads.requests) - 1, len(ports) + len(sinks)
     outputs = [Output(vls, limited=life is not None) for _ in ports]
     m.submodules.matcher = matcher = Matcher(len(inputs), count, len(ports), vls)
-    m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], count, vls)
+    # What goes to ports from ports has a life time.
+    aging = len(ports) if life is not None else 0
+    m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], count, vls, aging)
     phase = Signal(2)
     wide = Signal(count)
     facts = Signal(data.ArrayLayout(send_facts_layout(vls), len(ports)))

@@ -210,7 +210,7 @@ class CopyReturns(wiring.Component):
 
     Members:
         grant: mask of the reader that took a packet in the cycle before (this is x_0+1).
-        copy: what is known of that in the cycle after, see `copy_layout`.
+        copy: what is known of that, see `copy_layout`.
         done: mask of the readers that were done with theirs in the cycle before (this is y).
         returns: mask of those that ask, if they are done.
     """
@@ -230,16 +230,19 @@ class CopyReturns(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """What each reader reads, and whether both read the same."""
         m = Module()
-        numbers, shared, more = range(self.readers), self.copy.shared, self.copy.more
-        fresh = Signal(self.readers)  # this is x_0+2
+        numbers = range(self.readers)
+        fresh, shared, more = Signal(self.readers), Signal(self.vls), Signal()  # this is x_0+2
         left, left_before = Signal(self.readers), Signal(self.readers)  # copies of its packet are not taken yet
         queues = [Signal(self.vls, name=f"queue_{number}") for number in numbers]  # none if idle
+        same = Signal(self.readers)  # the grant is of that queue
         again = Signal(self.readers)  # the grant is of the packet that it reads
-        m.d.sync += [fresh.eq(self.grant), left_before.eq(left)]
+        m.d.sync += [fresh.eq(self.grant), shared.eq(self.copy.shared), more.eq(self.copy.more), left_before.eq(left)]
         for number, queue in enumerate(queues):
-            m.d.sync += queue.eq(Mux(self.done[number], 0, Mux(fresh[number], shared, queue)))
+            following = Signal(self.vls, name=f"following_{number}")
+            m.d.comb += following.eq(Mux(self.done[number], 0, Mux(fresh[number], shared, queue)))
+            m.d.sync += [queue.eq(following), same[number].eq((self.copy.shared & following).any())]
             m.d.comb += [
-                again[number].eq(left_before[number] & (shared & queue).any()),
+                again[number].eq(left_before[number] & same[number]),
                 left[number].eq(Mux(fresh[number], more, left_before[number] & (more | ~again[number]))),
             ]
         if self.readers == 1:

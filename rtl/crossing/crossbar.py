@@ -29,6 +29,7 @@ class CrossbarOutput(wiring.Component):
     Args:
         readers: of each input.
         vls: data VLs.
+        aging: of how many inputs, from the first on, packets have a life time.
 
     Members:
         to_here: of all readers, those of input 0 first, in cycle x_r: which of them has a row due for this output,
@@ -36,14 +37,15 @@ class CrossbarOutput(wiring.Component):
         granted, slot_granted: row 0 crosses in this cycle (x_0 + 1), of a packet on this slot, one-hot.
         rows: of all readers, in cycle x_r + 1.
         outlived: of each input, that the packet whose row 0 crosses in this cycle has outlived its life time. It comes
-            late, and crosses by itself.
+            last, and crosses by itself.
         send: the row for this output, a cycle later.
         scrapped: a packet dropped, likewise.
     """
 
-    def __init__(self, readers: Sequence[int], vls: int) -> None:
+    def __init__(self, readers: Sequence[int], vls: int, aging: int = 0) -> None:
         self.readers = tuple(readers)
         self.vls = vls
+        self.aging = aging
         sources = sum(readers)
         super().__init__(
             {
@@ -64,39 +66,45 @@ class CrossbarOutput(wiring.Component):
         # Cycle x_r.
         firsts = accumulate(self.readers, initial=0)
         here = [self.to_here[first:][:count].any() for first, count in zip(firsts, self.readers, strict=False)]
-        from_reader, from_input = CodedChoice(m, self.to_here), CodedChoice(m, Cat(here))
+        from_reader = CodedChoice(m, self.to_here)
         number = Signal(range(len(here)))
         m.d.sync += number.eq(number_of(Cat(here)))
 
         # Cycle x_r + 1.
         row = Signal(PassingRow)
-        scrap, outlived = Signal(), Signal()
         begun, begun_before = Signal(), Signal()  # a packet, by the rows before
         slot, slot_before = Signal(range(self.vls + 1)), Signal(range(self.vls + 1))
         m.d.comb += [
             row.eq(from_reader.of([Value.cast(row) for row in self.rows])),
-            scrap.eq(row.bad & ~row.valid),
             slot.eq(Mux(self.granted, number_of(self.slot_granted), slot_before)),
-            outlived.eq(self.granted & from_input.of(list(self.outlived))),
-            begun.eq(Mux(self.send.valid, ~self.send.last, begun_before)),
+            begun.eq(Mux(self.send.valid, ~(self.send.last | (self.send.ages & self.send.outlived)), begun_before)),
         ]
         m.d.sync += [
             slot_before.eq(slot),
             begun_before.eq(begun),
             self.send.valid.eq(row.valid),
             self.send.data.eq(row.data),
-            self.send.last.eq(row.last | outlived),
-            self.send.outlived.eq(outlived),
+            self.send.last.eq(row.last),
             self.send.bad.eq(row.bad),
             self.send.first.eq(~begun),
             self.send.slot.eq(slot),
             self.send.n.eq(row.n),
             self.send.need.eq(row.data[24:]),
             self.send.input.eq(number),
-            self.scrapped.valid.eq(scrap),
-            self.scrapped.slot.eq(slot),
-            self.scrapped.input.eq(number),
-            self.scrapped.n.eq(row.n),
+        ]
+        if self.aging:
+            from_input = CodedChoice(m, Cat(here[: self.aging]))
+            m.d.sync += [
+                self.send.ages.eq(self.granted & from_input.some()),
+                self.send.outlived.eq(from_input.of_some(list(self.outlived[: self.aging]))),
+            ]
+
+        # Cycle x_r + 2.
+        m.d.comb += [
+            self.scrapped.valid.eq(self.send.bad & ~self.send.valid),
+            self.scrapped.slot.eq(self.send.slot),
+            self.scrapped.input.eq(self.send.input),
+            self.scrapped.n.eq(self.send.n),
         ]
         return m
 
@@ -108,6 +116,7 @@ class Crossbar(wiring.Component):
         readers: of each input.
         outputs: how many there are.
         vls: data VLs.
+        aging: see `CrossbarOutput`.
 
     Members:
         to_output: of all readers, those of input 0 first, in cycle x_r: the mask of the output to which the row that
@@ -118,10 +127,11 @@ class Crossbar(wiring.Component):
         sends, scrapped: of each output, see `CrossbarOutput`.
     """
 
-    def __init__(self, readers: Sequence[int], outputs: int, vls: int) -> None:
+    def __init__(self, readers: Sequence[int], outputs: int, vls: int, aging: int = 0) -> None:
         self.readers = tuple(readers)
         self.outputs = outputs
         self.vls = vls
+        self.aging = aging
         sources = sum(readers)
         super().__init__(
             {
@@ -140,7 +150,7 @@ class Crossbar(wiring.Component):
         m = Module()
         sources = range(sum(self.readers))
         for output in range(self.outputs):
-            m.submodules[f"output_{output}"] = column = CrossbarOutput(self.readers, self.vls)
+            m.submodules[f"output_{output}"] = column = CrossbarOutput(self.readers, self.vls, self.aging)
             m.d.comb += [
                 column.granted.eq(self.granted[output]),
                 column.slot_granted.eq(self.slots_granted[output]),

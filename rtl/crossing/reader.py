@@ -20,7 +20,7 @@ def job_layout(block_bits: int) -> data.StructLayout:
 
 
 def fate_layout(block_bits: int) -> data.StructLayout:
-    """What becomes of a packet, in cycle x_0 + 1: it is bad, and not sent; or it is swallowed: for this reason
+    """What becomes of a packet, in cycle x_0 + 1: it is `bad`, and not sent; otherwise swallowed: for this reason
     (`wire.trace.Discard`), if it is `swallowed`, or as it has `outlived` its life time, which is known last. If any of
     these, `end` is its last block.
     """
@@ -32,10 +32,10 @@ PassingRow = data.StructLayout({"valid": 1, "data": 32, "last": 1, "bad": 1, "n"
 more than it must.
 
 It is not `valid` if the one before, which had not been seen yet, ended the packet. `last` is the end row, `bad` goes
-with it; `bad` without `valid`, in place of row 0, says that the packet is bad and not sent; row 0 being the `last`,
-that it is swallowed: then its lane 1 holds the reason (`wire.trace.Discard`). That its life time is over, the row does
-not say. Lane 0 of row 0, where nothing but SDP can be, holds the packet's blocks. `n` is the packet's PktLen, for
-nothing but the trace.
+with it, and means anything with a valid one before; `bad` without `valid`, in place of row 0, says that the packet is
+bad and not sent; a valid row 0 being the `last`, that it is swallowed: then its lane 1 holds the reason
+(`wire.trace.Discard`). That its life time is over, the row does not say. Lane 0 of row 0, where nothing but SDP can be,
+holds the packet's blocks. `n` is the packet's PktLen, for nothing but the trace.
 """
 
 
@@ -89,7 +89,7 @@ class Reader(wiring.Component):
                 "row": Out(PassingRow),
                 "done": Out(1),
                 "returns": In(1),
-                "release": Out(release_layout(block_bits)),
+                "release": Out(release_layout(block_bits, vls + 1)),
                 "released": In(1),
             }
         )
@@ -163,11 +163,12 @@ class Reader(wiring.Component):
             ends_early.eq(passing & ~first & ~final & memory.stored.last),
             self.row.valid.eq(passing & ~scrap),
             self.row.last.eq(Mux(first, swallowed, final | memory.stored.last)),
-            self.row.bad.eq(Mux(first, scrap, passing & memory.stored.bad & (final | memory.stored.last))),
+            self.row.bad.eq(Mux(first, scrap, passing & memory.stored.bad)),
             self.row.n.eq(description.words),
         ]
-        self._fill_row(m, described, swallowed)
-        m.d.sync += [dropped.eq(scrap | swallowed | outlived), early.eq(ends_early)]
+        self._fill_row(m, described, first)
+        drops = scrap | swallowed | outlived
+        m.d.sync += [dropped.eq(drops), early.eq(ends_early), self.done.eq(last_read | drops | ends_early)]
 
         # What comes behind the last read.
         turn_follows = Signal()
@@ -177,7 +178,7 @@ class Reader(wiring.Component):
             last_follows.eq(turn_follows & Mux(goes_on, following == words, final_due)),
         ]
         self._become_free(m, ~active | last_read | over_early | last_follows, served)
-        self._give_back(m, last_read, dropped, early, block, job.first, description_kept)
+        self._give_back(m, dropped, early, block, job.first, description_kept)
         return m
 
     def _packet(self, m: Module, described: Value) -> tuple[data.View, data.View, data.View]:
@@ -203,12 +204,12 @@ class Reader(wiring.Component):
             m.d.sync += said.eq(Cat(said[ASIDE_BITS:], self.memory.aside))
         return said[: self.block_bits]
 
-    def _fill_row(self, m: Module, described: Value, swallowed: Value) -> None:
-        """The row as stored, except what crosses in place of SDP, and of what is not sent."""
+    def _fill_row(self, m: Module, described: Value, first: Value) -> None:
+        """The row as stored, except what crosses in place of SDP, and of what is not sent, be it bad or not."""
         stored = self.memory.stored.data
         lane_0 = Mux(described, self.description.need, stored[24:])
         m.d.comb += self.row.data.eq(Cat(stored[:24], lane_0))
-        with m.If(swallowed):
+        with m.If(first & self.fate.swallowed):
             m.d.comb += self.row.data[16:][:REASON_BITS].eq(self.fate.reason)
 
     def _become_free(self, m: Module, is_over: Value, served: Value) -> None:
@@ -222,21 +223,17 @@ class Reader(wiring.Component):
         ]
         m.d.sync += [self.free.eq(self.stays_free & ~self.grant), self.ready.eq(self.free & ~self.grant)]
 
-    def _give_back(
-        self, m: Module, last_read: Value, dropped: Value, early: Value, block: Value, first: Value, of: data.View
-    ) -> None:
+    def _give_back(self, m: Module, dropped: Value, early: Value, block: Value, first: Value, of: data.View) -> None:
         """The packet's blocks are asked to be released, from its first to that of its last row. It was done in the
         cycle before, x_0 + 1 at the earliest; if its reader takes up the next packet now, what is known of that follows
         later."""
-        ended = Signal()  # the last read was in the cycle before
         end = Signal(self.block_bits)  # of the packet whose row 0 was read two cycles ago
         blocks = [Signal(self.block_bits, name=f"block_{ago}") for ago in (1, 2)]  # that were read
-        m.d.sync += [ended.eq(last_read), end.eq(self.fate.end), blocks[0].eq(block), blocks[1].eq(blocks[0])]
+        m.d.sync += [end.eq(self.fate.end), blocks[0].eq(block), blocks[1].eq(blocks[0])]
         now, kept = Signal(self.release.shape()), Signal(self.release.shape())
         m.d.comb += [
-            self.done.eq(ended | dropped | early),
             now.valid.eq(self.returns),
-            now.slot.eq(of.pool),
+            now.pool.eq(Cat(of.pool == pool for pool in range(self.vls + 1))),
             now.need.eq(of.need),
             now.first.eq(first),
             now.last.eq(Mux(dropped, end, Mux(early, blocks[1], blocks[0]))),

@@ -225,7 +225,7 @@ class PacketStore(wiring.Component):
         before = (cause == too_long) | (cause == inactive)
         m.d.comb += [
             fate.bad.eq(buffer.verdict.bad),
-            fate.swallowed.eq(~fate.bad & cause.any()),
+            fate.swallowed.eq(cause.any()),
             fate.outlived.eq(ages & ~before & buffer.verdict.outlived),
             fate.reason.eq(reason_of(cause)),
             fate.end.eq(buffer.verdict.end),
@@ -238,8 +238,8 @@ class PacketStore(wiring.Component):
         """One packet's in a cycle, the lowest-numbered reader's first; behind the last read of any copy."""
         if self.multicast:
             m.submodules.copy_returns = returns = CopyReturns(self.readers, self.vls)
-            m.d.sync += [returns.grant.eq(taker), returns.copy.eq(copy)]
-            m.d.comb += returns.done.eq(Cat(reader.done for reader in readers))
+            m.d.sync += returns.grant.eq(taker)
+            m.d.comb += [returns.copy.eq(copy), returns.done.eq(Cat(reader.done for reader in readers))]
         releaser = lowest(m, Cat(reader.release.valid for reader in readers))
         m.d.comb += buffer.release.eq(select(releaser, [reader.release for reader in readers]))
         for number, reader in enumerate(readers):

@@ -2,17 +2,19 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.rotation import lowest, number_of
+from rtl.rotation import at_number, lowest, number_of
 from rtl.widths import LIFE_BITS
 from wire.time_limits import EXPIRED_TICKS, LIFE_TIME_STAMPS, MAX_EXPONENT, TICK_CYCLES
 
-__all__ = ["LifeClock", "LifeLimit", "LifeTime", "Stamp", "Tick", "is_tick_of", "outlived", "stamp_of"]
+__all__ = ["LifeClock", "LifeLimit", "LifeTime", "Stamp", "Tick", "clock_of", "is_tick_of", "outlived"]
 
-_ROUNDS: Final = LIFE_TIME_STAMPS // EXPIRED_TICKS
+_NEAR: Final = 2 * EXPIRED_TICKS
+_NEAR_BITS: Final = _NEAR.bit_length() - 1
+"""Of a stamp, so many bits say whether it is one of the last EXPIRED_TICKS, if the others are right."""
 
 _TICK_BITS: Final = (TICK_CYCLES - 1).bit_length()
 
@@ -24,12 +26,15 @@ LifeLimit = data.StructLayout({"exponent": LIFE_BITS, "changed": 1, "ticks": 1, 
 """What an output must know: LIFE_TIME, whether it will be another in the next cycle, whether this is a tick of it, and
 the tick."""
 
-Stamp = data.StructLayout({"round": _ROUNDS, "place": EXPIRED_TICKS})
-"""L of the contract, a number of ticks. It comes late out of a block RAM, so quotient and remainder by EXPIRED_TICKS
-are one-hot each."""
+Stamp = unsigned((LIFE_TIME_STAMPS - 1).bit_length())
+"""L of the contract, a number of ticks."""
 
-LifeClock = data.StructLayout({"limits": 1, "now": Stamp})
-"""What an input must know: whether there is a life time at all; its ticks before this cycle."""
+LifeClock = data.StructLayout({"limits": 1, "now": Stamp, "near": _NEAR, "before": Stamp.width - _NEAR_BITS})
+"""What an input must know: whether there is a life time at all; its ticks before this cycle.
+
+A stamp comes late out of a block RAM, and so what it is compared with is ready: `near` is the mask of the lower bits
+that one of the last EXPIRED_TICKS stamps may have, `before` its upper bits if it is in the second half of those.
+"""
 
 
 def is_tick_of(tick: data.View, exponent: Value) -> Value:
@@ -37,22 +42,23 @@ def is_tick_of(tick: data.View, exponent: Value) -> Value:
     return tick.valid & (exponent <= tick.highest)
 
 
-def stamp_of(ticks: int) -> data.Const:
-    """So many ticks, modulo LIFE_TIME_STAMPS."""
-    turn, place = divmod(ticks % LIFE_TIME_STAMPS, EXPIRED_TICKS)
-    return Stamp.const({"round": 1 << turn, "place": 1 << place})
+def clock_of(ticks: int, *, limits: bool) -> data.Const:
+    """The clock after so many ticks."""
+    return LifeClock.const(
+        {
+            "limits": limits,
+            "now": ticks % LIFE_TIME_STAMPS,
+            "near": sum(1 << (ticks - ago) % _NEAR for ago in range(EXPIRED_TICKS)),
+            "before": (ticks - EXPIRED_TICKS) % LIFE_TIME_STAMPS >> _NEAR_BITS,
+        }
+    )
 
 
-def outlived(clock: data.View, stamp: data.View) -> Value:
-    """What arrived when the clock showed this has been here for its life time.
-
-    Of the last EXPIRED_TICKS stamps one has each place: those up to that of now are of this round, the others of the
-    one before.
-    """
-    now = clock.now
-    passed = Cat(now.place[place:].any() for place in range(EXPIRED_TICKS))
-    this_round, round_before = (stamp.round & now.round).any(), (stamp.round & now.round.rotate_right(1)).any()
-    return clock.limits & ~Mux((stamp.place & passed).any(), this_round, round_before)
+def outlived(clock: data.View, stamp: Value) -> Value:
+    """What arrived when the clock showed this has been here for its life time."""
+    lower, upper = stamp[:_NEAR_BITS], stamp[_NEAR_BITS:]
+    right = upper == Mux(lower[-1], clock.before, clock.now[_NEAR_BITS:])
+    return clock.limits & ~(at_number(lower, clock.near) & right)
 
 
 class LifeTime(wiring.Component):
@@ -73,7 +79,7 @@ class LifeTime(wiring.Component):
         m = Module()
         following = Signal(_TICK_BITS + MAX_EXPONENT, init=1)  # the number of the next cycle
         tick = Signal(Tick, init={"valid": 1, "highest": MAX_EXPONENT})
-        now = Signal(Stamp, init=stamp_of(0))
+        clock = Signal(LifeClock, init=clock_of(0, limits=False))
         zeros = lowest(m, Cat(following[_TICK_BITS:], Const(1, 1)))
         m.d.sync += [
             following.eq(following + 1),
@@ -81,15 +87,17 @@ class LifeTime(wiring.Component):
             tick.highest.eq(number_of(zeros)),
         ]
         with m.If(is_tick_of(tick, self.exponent)):
-            m.d.sync += now.place.eq(now.place.rotate_left(1))
-            with m.If(now.place[-1]):
-                m.d.sync += now.round.eq(now.round.rotate_left(1))
+            m.d.sync += [
+                clock.now.eq(clock.now + 1),
+                clock.near.eq(clock.near.rotate_left(1)),
+                clock.before.eq((clock.now + 1 - EXPIRED_TICKS)[_NEAR_BITS:]),
+            ]
         m.d.comb += [
             self.limit.exponent.eq(self.exponent),
             self.limit.changed.eq(self.changed),
             self.limit.ticks.eq(is_tick_of(tick, self.exponent)),
             self.limit.tick.eq(tick),
-            self.clock.now.eq(now),
+            self.clock.eq(clock),
             self.clock.limits.eq(self.exponent <= MAX_EXPONENT),
         ]
         return m

@@ -33,9 +33,9 @@ class Marking(wiring.Component):
     """Sets FECN in the rows that pass the transmit stage.
 
     Members:
-        row, index, first, last: a row, if `valid`, that passes; of row 0 the index means anything. `marks`: with row 0,
-            this packet is to be marked.
-        sent: the row as it is sent.
+        row, index, first, last: a row, if `valid`, that passes; of row 0 the index means anything.
+        marks: in the cycle after row 0, this packet is to be marked.
+        sent: the row as it is sent, if it is `valid`.
         marked: in the cycle after.
         done: FECN has been set in a row before this one, of the same packet.
     """
@@ -51,28 +51,30 @@ class Marking(wiring.Component):
     done: Out(1)
 
     def elaborate(self, platform: object) -> Module:
-        """What is marked is known from row 0 on; of its LRH is kept what is logged."""
+        """What is marked is known before the first row that can be; of every LRH is kept what is logged."""
         m = Module()
         row, marked = self.row, self.marked
-        begun, has_grh, here = Signal(), Signal(), Signal()
+        begins, begun, has_grh, sets, here = Signal(), Signal(), Signal(), Signal(), Signal()
         at = Mux(has_grh, _ROWS[LNH.IBA_GLOBAL], _ROWS[LNH.IBA_LOCAL])
         m.d.comb += [
-            here.eq(self.valid & begun & (self.index == at) & ~self.last & ~self.first),
-            self.sent.eq(Cat(row[:_BIT], row[_BIT] | here, row[_BIT + 1 :])),
+            sets.eq(begun & (self.index == at) & ~self.last & ~self.first),
+            here.eq(self.valid & sets),
+            self.sent.eq(Cat(row[:_BIT], row[_BIT] | sets, row[_BIT + 1 :])),
         ]
-        m.d.sync += marked.valid.eq(here)
+        m.d.sync += [marked.valid.eq(here), begins.eq(self.valid & self.first)]
+        with m.If(begins):
+            m.d.sync += begun.eq(self.marks)
         with m.If(here):
             m.d.sync += self.done.eq(1)
-        with m.If(self.valid & self.first):
-            m.d.sync += [begun.eq(self.marks), self.done.eq(0)]
         head = row[:HEAD_BITS]
-        with m.If(self.valid & self.first & self.marks):
+        with m.If(self.valid & self.first):
             m.d.sync += [
+                self.done.eq(0),
                 has_grh.eq(lrh_field(head, "lnh") == LNH.IBA_GLOBAL),
                 marked.sl.eq(lrh_field(head, "sl")),
                 marked.dlid[_BYTE_BITS:].eq(row),
             ]
-        with m.If(self.valid & begun), m.Switch(self.index):
+        with m.If(self.valid), m.Switch(self.index):
             with m.Case(1):
                 m.d.sync += [marked.dlid[:_BYTE_BITS].eq(row[-_BYTE_BITS:]), marked.slid[_BYTE_BITS:].eq(row)]
             with m.Case(2):

@@ -85,8 +85,8 @@ CongestionSignature = wiring.Signature(
 
 Members:
     own: the port's settings.
-    charged: the packet whose row 0 is in the transmit stage (x_0 + 2) begins to be sent, on a data VL. `marks`: in the
-        same cycle, it is to be marked.
+    charged: the packet whose row 0 was in the transmit stage in the cycle before (x_0 + 2) begins to be sent, on a data
+        VL. `marks`: in the same cycle, it is to be marked.
     marked: it was; with the row, on the wires.
 """
 
@@ -248,9 +248,9 @@ class LinkPort(wiring.Component):
             ]
         if self._kind == "switch":
             connect(m, registers.time_limits, flipped(self.time_limits))
+            m.d.sync += self.congestion.charged.eq(transmitter.sent.any())
             m.d.comb += [
                 self.congestion.own.eq(registers.marking),
-                self.congestion.charged.eq(transmitter.sent.any()),
                 transmitter.marks.eq(self.congestion.marks),
                 self.congestion.marked.eq(transmitter.marked),
             ]

@@ -47,6 +47,7 @@ SendRow = data.StructLayout(
         "first": 1,
         "last": 1,
         "bad": 1,
+        "ages": 1,
         "outlived": 1,
         "slot": SLOT_BITS,
         "n": LENGTH_BITS,
@@ -57,8 +58,9 @@ SendRow = data.StructLayout(
 """A row of a data packet that goes to the wires, in cycle x_r + 2.
 
 `last` is the packet's end row (also an early one), `bad` means anything with it; a row 0 that is the last is all of a
-packet that is swallowed: if it has `outlived` its life time for that reason, else for that on lane 1
-(`wire.trace.Discard`). `slot`, `n` and `input` (number of the input) hold from row 0 to the end row. `need` (blocks)
+packet that is swallowed, for the reason on lane 1 (`wire.trace.Discard`). A row 0 that `ages` and is `outlived` is all
+of a packet that is swallowed as it has outlived its life time, whatever lane 1 and `last` say; without `ages`,
+`outlived` means anything. `slot`, `n` and `input` (number of the input) hold from row 0 to the end row. `need` (blocks)
 comes with row 0, and means anything with the others. Lane 0 of row 0 means anything: it goes out as SDP.
 """
 
@@ -104,7 +106,7 @@ class Transmitter(wiring.Component):
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
             refused in part or whole, for this `reason`; cycle x_e + 2. `words`: the index of the end row of one that
             was sent, else 0. `multicast`: the packet's DLID is one.
-        marks: with row 0: FECN is set in this packet.
+        marks: in the cycle after row 0: FECN is set in this packet.
         tx: the wires.
         on_wires: what `tx` carries.
         marked: the row that is on the wires, if FECN was set in it.
@@ -144,7 +146,8 @@ class Transmitter(wiring.Component):
         management_passes = Signal()
         data_passes = Signal()
         refused_before = Signal()
-        refused = Signal()
+        passes = Signal()  # but for its packet's life time
+        refused, outlived = Signal(), Signal()
         m.d.comb += [
             is_vl15.eq(send.slot == self._vls),
             management_passes.eq(
@@ -153,18 +156,20 @@ class Transmitter(wiring.Component):
                 | (self.state == PortState.ACTIVE)
             ),
             data_passes.eq((self.state == PortState.ACTIVE) & self.operational.bit_select(send.slot, 1)),
-            refused.eq(Mux(send.first, send.last, refused_before) | ~Mux(is_vl15, management_passes, data_passes)),
+            passes.eq(~Mux(send.first, send.last, refused_before) & Mux(is_vl15, management_passes, data_passes)),
+            outlived.eq(send.ages & send.outlived),
+            refused.eq(~passes | outlived),
         ]
 
         # The place in the packet, of a row behind row 0.
         index = Signal(INDEX_BITS)
         with m.If(send.valid):
-            m.d.sync += [refused_before.eq(refused), index.eq(Mux(send.first, 1, index + 1))]
+            m.d.sync += [refused_before.eq(~passes), index.eq(Mux(send.first, 1, index + 1))]
 
-        reason = Mux(send.outlived, Discard.LIFE_TIME, send.data[16:][:REASON_BITS])
+        reason = Mux(outlived, Discard.LIFE_TIME, send.data[16:][:REASON_BITS])
         m.d.comb += [
-            self.packet_sent.eq(send.valid & send.last & ~refused),
-            self.packet_discarded.eq(send.valid & send.last & refused),
+            self.packet_sent.eq(send.valid & send.last & passes),
+            self.packet_discarded.eq(send.valid & (outlived | (send.last & ~passes))),
             self.words.eq(Mux(self.packet_sent, index, 0)),
             self.reason.eq(Mux(send.first, reason, Discard.INACTIVE)),
         ]
@@ -260,7 +265,7 @@ class Transmitter(wiring.Component):
             on_wires.valid.eq(send.valid),
             on_wires.index.eq(Mux(send.first, 0, index)),
             on_wires.first.eq(send.first),
-            on_wires.last.eq(send.last),
+            on_wires.last.eq(send.last | (send.ages & send.outlived)),
             on_wires.bad.eq(send.bad),
             on_wires.refused.eq(refused),
             on_wires.reason.eq(self.reason),

@@ -3,6 +3,7 @@
 To ABC9 a block RAM's answer is there when the cycle begins; in truth a third of the cycle is over then. Its times of
 black boxes from a clock on do not come to ABC, those through boxes do. So while ABC9 runs there is a box behind each
 answer, which delays it; afterwards the box is a wire. It is a black one: ABC would see that a white one does nothing.
+Likewise it is told what is left to do of what leaves a component late.
 """
 
 from __future__ import annotations
@@ -33,6 +34,15 @@ _ANSWERS = (
     (r"\w+_acceptance", r"accepted|first", _ACCEPTANCE_PS),
 )
 """Patterns of cells and of the ports where they answer late, and how late."""
+
+_LATE = (
+    # Behind them are the way to the crossbar and its choice.
+    (r"crossing__rows__\d+", 5_000),
+    (r"crossing__outlived", 4_400),
+)
+"""Patterns of outputs of components, and what their ways take behind them."""
+
+_MODULE = re.compile(r"^module \\(\w+)\n(?:  .*\n)*end\n", re.M)
 
 _CELL = re.compile(r"(?:  attribute .*\n)*  cell \\(\w+) .*\n(?:    .*\n)*  end\n")
 _WIDTHS = {"DO": 4}
@@ -91,7 +101,22 @@ def with_boxes(rtlil: str) -> tuple[str, set[Box]]:
                 )
         return "".join((*wires, text, *delays))
 
-    return _CELL.sub(behind, rtlil), boxes
+    return _MODULE.sub(lambda module: _leaving(module[0], boxes), _CELL.sub(behind, rtlil)), boxes
+
+
+def _leaving(module: str, boxes: set[Box]) -> str:
+    """A module with a box before each late output, if it is no black one; the boxes are added to these."""
+    if "\n  cell " not in module:
+        return module
+    for ports, delay_ps in _LATE:
+        for wire, bits, port in re.findall(rf"^(  wire (?:width (\d+) )?output \d+ \\({ports})\n)", module, re.M):
+            box, inside = Box(int(bits or 1), delay_ps), f"$leaving${port}"
+            boxes.add(box)
+            rest = re.sub(rf"\\{port}(?=[ \n])", inside, module.replace(wire, ""))
+            first, rest = rest.removesuffix("end\n").split("\n", 1)
+            delay = f"  cell \\{box.name} {inside}$delay\n    connect \\A {inside}\n    connect \\Y \\{port}\n  end\n"
+            module = f"{first}\n{wire}  wire width {box.bits} {inside}\n{rest}{delay}end\n"
+    return module
 
 
 def _width(rtlil: str, kind: str, port: str) -> int:

@@ -125,19 +125,22 @@ def test_packets_are_marked_as_the_contract_says(seed: int) -> None:
                     output.granted.append((cycle, slot, need))
             begins = due.get(cycle - 3)
             row = {"valid": 0, "first": rng.random() < 0.5, "slot": 0}
-            ctx.set(dut.charged, 0)
             ctx.set(dut.scrapped, 0)
             if begins:
                 slot, need, multicast, fate, lnh = begins
                 dlid = 0xC003 if multicast else 0xBFFF
                 row = {"valid": fate != "scrapped", "first": 1, "last": fate == "swallowed", "slot": slot, "need": need}
                 row |= {"data": row_0(lnh, dlid)}
-                ctx.set(dut.charged, fate == "sent")
                 ctx.set(dut.scrapped, fate == "scrapped")
             ctx.set(dut.send, row)
             if begins:
                 could_be = fate == "sent" and not multicast and lnh != LNH.RAW
                 expected.append(could_be and output.marks(cycle - 3, slot, need, settings, victim))
+
+            # Whether it was charged, and is marked, is told in the cycle after.
+            ctx.set(dut.charged, 0)
+            if cycle - 4 in due:
+                ctx.set(dut.charged, due[cycle - 4][3] == "sent")
                 found.append(bool(ctx.get(dut.marks)))
                 assert found == expected, f"cycle {cycle}"
             await ctx.tick()

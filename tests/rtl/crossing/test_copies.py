@@ -263,14 +263,13 @@ def test_the_last_reader_that_is_done_with_a_packet_returns_its_blocks(readers: 
     async def bench(ctx: Any) -> None:
         heads: list[tuple[list[int], int]] = [([], 3) for _ in range(VLS)]  # first in each queue
         reading: list[Copy | None] = [None] * readers
-        taken: list[tuple[int, bool] | None] = [None, None]  # one and two cycles ago
+        taken: tuple[int, bool] | None = None  # a cycle ago
         grant = 0
         asked: list[tuple[int, bool]] = []  # in the cycle before, of each reader that was done
         for cycle in range(2500):
             # What is seen of the cycles before.
-            shown = taken[1]
             ctx.set(dut.grant, grant)
-            ctx.set(dut.copy, {"shared": 1 << shown[0], "more": shown[1]} if shown else {})
+            ctx.set(dut.copy, {"shared": 1 << taken[0], "more": taken[1]} if taken else {})
             ctx.set(dut.done, sum(1 << reader for reader, _ in asked))
             await ctx.delay(0)
             for reader, expected in asked:
@@ -292,7 +291,7 @@ def test_the_last_reader_that_is_done_with_a_packet_returns_its_blocks(readers: 
             for copy in over:
                 reading[copy.reader] = None
             grant = 0
-            taken = [None, taken[0]]
+            taken = None
             if idle and rng.random() < 0.6:
                 grant = 1 << idle[0]
                 queue = rng.randrange(VLS + 1)
@@ -303,7 +302,7 @@ def test_the_last_reader_that_is_done_with_a_packet_returns_its_blocks(readers: 
                     packet, of = heads[queue]
                     packet.append(cycle)
                     reading[idle[0]] = Copy(packet, of, idle[0], done)
-                    taken[0] = queue, len(packet) < of
+                    taken = queue, len(packet) < of
                     if len(packet) == of:
                         heads[queue] = [], rng.randrange(1, 4)
             await ctx.tick()

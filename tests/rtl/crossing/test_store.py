@@ -10,7 +10,7 @@ from amaranth.sim import Simulator
 
 from rtl.crossing.causes import NOT_SWALLOWED, cause_of
 from rtl.crossing.store import PacketStore
-from rtl.crossing.time_limits import stamp_of
+from rtl.crossing.time_limits import clock_of
 from rtl.widths import NEED_BITS
 from tests.rtl.quick_engine import QuickEngine
 from wire.packet import blocks_of_words
@@ -222,7 +222,7 @@ def test_rows_leave_as_they_came_and_blocks_return(
         for cycle in range(CYCLES):
             ctx.set(crossing.phase, cycle % 4)
             if aging:
-                ctx.set(dut.clock, {"limits": lives[cycle].limits, "now": stamp_of(lives[cycle].now)})
+                ctx.set(dut.clock, clock_of(lives[cycle].now, limits=lives[cycle].limits))
             for signal in (fill.accept, fill.cancel, dut.join, fill.write.valid):
                 ctx.set(signal, 0)
             assert [ctx.get(fill.free[slot]) for slot in range(2)] == reference.room, f"cycle {cycle}"
@@ -260,8 +260,8 @@ def test_rows_leave_as_they_came_and_blocks_return(
                     if outlived:
                         crossed = crossed & ~(7 << 16) | Discard.LIFE_TIME << 16
                     last = bool(ctx.get(row.last)) or outlived
-                    bad = bool(ctx.get(row.bad))
-                    scrap = bad and not ctx.get(row.valid)
+                    scrap = not ctx.get(row.valid)
+                    bad = last and bool(ctx.get(row.bad))
                     seen.append((reader, to.bit_length() - 1, crossed, last, bad, scrap))
             reads = [ctx.get(to) for to in crossing.to_output]
             taken_to = None if accepted is None else accepted.output

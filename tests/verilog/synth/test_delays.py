@@ -87,6 +87,46 @@ end
     assert with_boxes(before) == (after, {Box(1, 4260), Box(2, 4500)})
 
 
+def test_what_leaves_a_component_late_goes_through_a_box_on_its_way_out():
+    before = """module \\top_input
+  wire width 2 output 1 \\crossing__rows__0
+  wire output 2 \\crossing__outlived
+  wire \\crossing__outlived$1
+  cell $_NOT_ \\given
+    connect \\A \\crossing__rows__0 [1]
+    connect \\Y \\crossing__outlived
+  end
+end
+module \\top_agent_store
+  wire width 2 output 1 \\crossing__rows__0
+end
+"""
+    after = """module \\top_input
+  wire output 2 \\crossing__outlived
+  wire width 1 $leaving$crossing__outlived
+  wire width 2 output 1 \\crossing__rows__0
+  wire width 2 $leaving$crossing__rows__0
+  wire \\crossing__outlived$1
+  cell $_NOT_ \\given
+    connect \\A $leaving$crossing__rows__0 [1]
+    connect \\Y $leaving$crossing__outlived
+  end
+  cell \\DELAY_5000_OF_2 $leaving$crossing__rows__0$delay
+    connect \\A $leaving$crossing__rows__0
+    connect \\Y \\crossing__rows__0
+  end
+  cell \\DELAY_4400_OF_1 $leaving$crossing__outlived$delay
+    connect \\A $leaving$crossing__outlived
+    connect \\Y \\crossing__outlived
+  end
+end
+module \\top_agent_store
+  wire width 2 output 1 \\crossing__rows__0
+end
+"""
+    assert with_boxes(before) == (after, {Box(2, 5000), Box(1, 4400)})
+
+
 @pytest.mark.slow
 def test_what_a_block_ram_answers_is_used_last_and_for_what_it_was(tmp_path):
     make_netlist(merged_rtlil(Decision(), TOP), tmp_path, lambda line: None)
