@@ -140,10 +140,8 @@ class Switch(wiring.Component):
         m.d.comb += [
             agent_port.node_state.state_reported.eq(Cat(port.state_reported for port in ports).any()),
             Cat(port.icrc_error for port in ports).eq(agent_port.icrc_errors),
-            agent_port.node_state.wrong_p_key.eq(
-                select(lowest(m, Cat(side.wrong_p_key.valid for side in inputs)), [side.wrong_p_key for side in inputs])
-            ),
         ]
+        self._tell_of_p_keys(m, inputs, agent_port)
 
         # From inputs to outputs, in time.
         m.submodules.life_time = life_time = LifeTime()
@@ -174,6 +172,16 @@ class Switch(wiring.Component):
         slots |= {(number, Kind.SCRAP): (scraps, (number - 1) % crossed) for number in range(crossed)}
         gather(m, self.trace, (slots[slot] for slot in self.trace_slots))
         return m
+
+    def _tell_of_p_keys(self, m: Module, inputs: list[Input], agent_port: AgentPort) -> None:
+        """That a port rejects one is known at once; of which port it is told, and what, in the next cycle."""
+        rejects, told = Cat(side.wrong_p_key.valid for side in inputs), agent_port.node_state.wrong_p_key
+        rejected = Signal(len(inputs))
+        m.d.sync += rejected.eq(rejects)
+        m.d.comb += [
+            told.eq(select(lowest(m, rejected), [side.wrong_p_key for side in inputs])),
+            told.valid.eq(rejects.any()),
+        ]
 
     def _connect_registers(
         self, m: Module, bus: NodeBus, ports: list[LinkPort], inputs: list[Input], agent_port: AgentPort
