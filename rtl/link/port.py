@@ -325,7 +325,9 @@ class LinkPort(wiring.Component):
         m.submodules.buffer_overruns = buffer_overruns = BufferOverruns()
         symbol_error = Signal()
         bad_packet = Signal()
+        xmit_constraints = Signal.like(self.xmit_constraints)  # in the cycle before, as they come from all other ports
         m.d.sync += [
+            xmit_constraints.eq(self.xmit_constraints),
             symbol_error.eq(parts.receiver.received.symbol_error),
             bad_packet.eq(parts.receiver.received.bad_packet),
         ]
@@ -373,7 +375,7 @@ class LinkPort(wiring.Component):
             Counter.RCV_REMOTE_PHYSICAL_ERRORS: judged(Verdict.REMOTE),
             Counter.RCV_SWITCH_RELAY_ERRORS: Cat(relay_errors).any(),
             Counter.XMIT_DISCARDS: transmitter.packet_discarded,
-            Counter.XMIT_CONSTRAINT_ERRORS: self.xmit_constraints.any(),
+            Counter.XMIT_CONSTRAINT_ERRORS: xmit_constraints.any(),
             Counter.RCV_CONSTRAINT_ERRORS: judged(Verdict.RCV_CONSTRAINT),
             Counter.LOCAL_LINK_INTEGRITY_ERRORS: link_integrity.exceeded,
             Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: buffer_overruns.exceeded,
@@ -392,7 +394,7 @@ class LinkPort(wiring.Component):
         }
         amounts: _Moves = {
             Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
-            Counter.XMIT_CONSTRAINT_ERRORS: self.xmit_constraints,
+            Counter.XMIT_CONSTRAINT_ERRORS: xmit_constraints,
             Detail.LOCAL_PHYSICAL_ERRORS: physical_errors[0] + physical_errors[1],
         }
         if self._vls > 1:
