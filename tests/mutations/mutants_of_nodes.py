@@ -230,7 +230,7 @@ NODE_MUTANTS: Final = (
     Mutant(
         "a switch tells the port that a packet with a wrong P_Key came by",
         "switch/input.py",
-        "Mux(partition.verdict == Verdict.XMIT_CONSTRAINT, packet.output, self.routing.input) + 1",
+        "Mux(admission.xmit_constraint, packet.output, self.routing.input) + 1",
         "self.routing.input + 1",
         mixed("wrong_p_keys", "S"),
         Kind.ROW,
