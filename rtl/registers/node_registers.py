@@ -24,7 +24,7 @@ class NodeRegisters(wiring.Component):
         access: to the node's page; a write is visible in the next cycle, one of a value that does not fit is ignored.
         rdata: two cycles after a read what was visible in the cycle between, else 0.
         lease_second, and of each of the others its name in small letters: the register.
-        written: which of the others are written in this cycle. `changed`: which will be another in the next.
+        changed: which of the others will be another in the next cycle.
     """
 
     def __init__(self, ports: int, others: Mapping[NodeRegister, tuple[int, int]]) -> None:
@@ -36,9 +36,7 @@ class NodeRegisters(wiring.Component):
                 "rdata": Out(DATA_BITS),
                 "lease_second": Out(DATA_BITS, init=LEASE_SECOND_AT_RESET),
                 **{register.name.lower(): Out(bits, init=init) for register, (bits, init) in others.items()},
-                **dict.fromkeys(
-                    ("written", "changed"), Out(data.StructLayout({register.name.lower(): 1 for register in others}))
-                ),
+                "changed": Out(data.StructLayout({register.name.lower(): 1 for register in others})),
             }
         )
 
@@ -51,10 +49,7 @@ class NodeRegisters(wiring.Component):
         writes = access.select & access.write
         for offset, register in others.items():
             with m.If(writes & (access.offset == offset) & (access.wdata[len(register) :] == 0)):
-                m.d.comb += [
-                    self.written[offset.name.lower()].eq(1),
-                    self.changed[offset.name.lower()].eq(access.wdata[: len(register)] != register),
-                ]
+                m.d.comb += self.changed[offset.name.lower()].eq(access.wdata[: len(register)] != register)
                 m.d.sync += register.eq(access.wdata)
         with m.If(writes & (access.offset == NodeRegister.LEASE_SECOND) & (access.wdata != 0)):
             m.d.sync += self.lease_second.eq(access.wdata)

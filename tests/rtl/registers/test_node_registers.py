@@ -60,7 +60,7 @@ def test_a_value_that_does_not_fit_is_ignored(register: int, value: int, after: 
     assert answers([write(register, value), read(register)]) == [0, after]
 
 
-def test_a_write_and_that_it_is_of_another_value_is_seen_in_its_cycle() -> None:
+def test_a_write_of_another_value_is_seen_in_its_cycle() -> None:
     dut = NodeRegisters(PORTS, OTHERS)
     accesses = [
         write(NodeRegister.LID, 0),
@@ -74,14 +74,14 @@ def test_a_write_and_that_it_is_of_another_value_is_seen_in_its_cycle() -> None:
     async def drive(ctx: Any) -> None:
         for access in [*accesses, write(NodeRegister.LID, 1, select=0)]:
             ctx.set(dut.access, access)
-            seen.append([ctx.get(of[name]) for of in (dut.written, dut.changed) for name in ("lid", "lmc")])
+            seen.append((ctx.get(dut.changed.lid), ctx.get(dut.changed.lmc)))
             await ctx.tick()
 
     simulator = Simulator(dut)
     simulator.add_clock(1e-6)
     simulator.add_testbench(drive)
     simulator.run()
-    assert seen == [[1, 0, 0, 0], [1, 0, 1, 0], [0, 1, 0, 1], *[[0, 0, 0, 0]] * 3]
+    assert seen == [(0, 0), (1, 0), (0, 1), (0, 0), (0, 0), (0, 0)]
 
 
 def test_accesses_to_other_pages_are_none() -> None:
