@@ -197,12 +197,13 @@ class Switch(wiring.Component):
         for register, strobe in written.items():
             of_register = (given.page == 0) & (given.offset == register)
             m.d.sync += strobe.eq(given.write & of_register & (given.wdata[bits[register] :] == 0))
-        lid, port = bus.access.wdata[:16], bus.access.wdata[:_LFT_ENTRY_BITS]
+        lid, port, is_0 = bus.access.wdata[:16], bus.access.wdata[:_LFT_ENTRY_BITS], Signal()
+        m.d.sync += is_0.eq(given.wdata[: len(lid)] == 0)
         top, top_follows = (Signal(16, init=LID_MULTICAST_MAX, name=name) for name in ("top", "top_follows"))
         default, follows = (Signal(default_ports_layout(count), name=name) for name in ("default", "default_follows"))
         m.d.comb += [top_follows.eq(top), follows.eq(default)]
         with m.If(written[NodeRegister.MULTICAST_FDB_TOP]):
-            m.d.comb += top_follows.eq(Mux(lid == 0, LID_MULTICAST_MAX, lid))
+            m.d.comb += top_follows.eq(Mux(is_0, LID_MULTICAST_MAX, lid))
         with m.If(written[NodeRegister.DEFAULT_MULTICAST_PRIMARY]):
             m.d.comb += follows.primary.eq(output_named(port, count))
         with m.If(written[NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY]):
