@@ -107,7 +107,7 @@ class LinkPort(wiring.Component):
         rx, tx: the wires.
         up: the physical link is up. `polling`: the port wants it to be; not while it is reset.
         phase: the cycle modulo 4.
-        lookup_dlid: DLID of the packet whose row 1 is on the wires, in cycle h.
+        lookup_dlid: DLID of the packet whose row 1 is on the wires, in cycle h. `concerned`: this may be that cycle.
         admission: what the node is asked about a received packet and what it says; the packet's rows.
         free: free blocks of each data VL's receive buffer, as visible.
         sending: what the port lets its node send.
@@ -139,6 +139,7 @@ class LinkPort(wiring.Component):
                 "polling": Out(1),
                 "phase": In(2),
                 "lookup_dlid": Out(16),
+                "concerned": Out(1),
                 "admission": Out(AdmissionSignature),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "sending": Out(SendingSignature(vls)),
@@ -198,6 +199,7 @@ class LinkPort(wiring.Component):
         m.d.comb += [
             receiver.enabled.eq(self.up & receives),
             self.lookup_dlid.eq(lrh_field(receiver.route, "dlid")),
+            self.concerned.eq(receiver.concerned),
         ]
 
         # Checks in c+1, the node's word and the verdicts in c+2.

@@ -299,12 +299,13 @@ class PortCounters(wiring.Component):
         # Of every four words one is chosen in this cycle, of these in the next, and of all that is late.
         waited, ones = [], []
         for lane, of_lane in enumerate(waiting):
-            choice = _Choice(m, f"lane_{lane}", word, works & ~sets[lane])
+            here = works & ~sets[lane]
+            choice = _Choice(m, f"lane_{lane}", word, here)
             numbers = choice.of({at: waits for at, (waits, _, is_code) in of_lane.items() if not is_code})
             codes = choice.of({at: waits for at, (waits, _, is_code) in of_lane.items() if is_code})
-            here, values, mores = zip(*late[lane], strict=True) if late[lane] else ((0,), (0,), (0,))
-            waited.append(numbers | _number_of_code(codes) | select(here, values))
-            ones.append(choice.of({at: one for at, (_, one, _) in of_lane.items()}) | select(here, mores))
+            added, values, mores = zip(*late[lane], strict=True) if late[lane] else ((0,), (0,), (0,))
+            waited.append(numbers | _number_of_code(codes) | select(added, values))
+            ones.append(choice.of({at: one for at, (_, one, _) in of_lane.items()}) | select(added, mores))
         return waited, ones
 
     def _count_expired(self, m: Module, access: _Access, extended_low: Value) -> Value:

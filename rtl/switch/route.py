@@ -39,7 +39,7 @@ class RoutingSignature(wiring.Signature):
 
     Members:
         input: the number of its input, and of its output.
-        lookup_dlid: the DLID of a packet whose row 1 is on the wires, in this cycle (h).
+        lookup_dlid: the DLID of a packet whose row 1 is on the wires, in this cycle (h). `concerned`: there may be one.
         own_wide_follows: the port will be 4X in the next cycle.
         inbound, raw_inbound: P_Keys and raw packets are checked on arrival.
         outputs: facts of all ports from 1 on.
@@ -54,6 +54,7 @@ class RoutingSignature(wiring.Signature):
             {
                 "input": Out(range(ports)),
                 "lookup_dlid": Out(16),
+                "concerned": Out(1),
                 "own_wide_follows": Out(1),
                 "inbound": Out(1),
                 "raw_inbound": Out(1),
@@ -149,8 +150,9 @@ class Route(wiring.Component):
         m.d.sync += [
             own_narrow.eq(~routing.own_wide_follows),
             narrower.eq(Mux(routing.own_wide_follows, 0, wide_outputs)),
-            beyond_top.eq((lid > routing.forwarding_top) | (lid >= self.lft_size)),
         ]
+        with m.If(routing.concerned):
+            m.d.sync += beyond_top.eq((lid > routing.forwarding_top) | (lid >= self.lft_size))
         no_room = Signal()
         no_dlid = Signal()
         is_vl15 = Signal()

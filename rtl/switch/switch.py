@@ -119,6 +119,7 @@ class Switch(wiring.Component):
                 self.polling[i].eq(port.polling),
                 side.routing.input.eq(i),
                 side.routing.lookup_dlid.eq(port.lookup_dlid),
+                side.routing.concerned.eq(port.concerned),
                 side.routing.own_wide_follows.eq(port.sending.wide_follows),
                 side.routing.inbound.eq(port.partition.inbound),
                 side.routing.raw_inbound.eq(port.partition.raw_inbound),

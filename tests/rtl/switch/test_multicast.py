@@ -71,6 +71,7 @@ class Bench:
         """A packet's verdict, and the outputs of its copies."""
         ctx, dut = self._ctx, self._dut
         ctx.set(dut.routing.lookup_dlid, dlid)
+        ctx.set(dut.routing.concerned, 1)
         await ctx.tick()
         header = {"valid": 1, "slot": vl, "vl": vl, "sl": sl, "lnh": LNH.IBA_LOCAL, "dlid": dlid, "n": n}
         ctx.set(dut.header, {**header, "need": n // 16 + 1})
