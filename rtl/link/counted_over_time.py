@@ -92,7 +92,8 @@ class XmitWait(wiring.Component):
     Members:
         waiting: mask of those that wait in this cycle.
         tick: PortSamplesControl.Tick; a tick lasts a cycle more.
-        waited: a tick ends with this cycle; mask of those that waited in each of its cycles.
+        waited: a tick has ended with the cycle before; mask of those that waited in each of its cycles. Who waits is
+            known late.
     """
 
     def __init__(self, those: int) -> None:
@@ -113,5 +114,5 @@ class XmitWait(wiring.Component):
             m.d.sync += so_far.eq(-1)
         with m.Else():
             m.d.sync += so_far.eq(so_far & self.waiting)
-        m.d.comb += self.waited.eq(Mux(timer.last, so_far & self.waiting, 0))
+        m.d.sync += self.waited.eq(Mux(timer.last, so_far & self.waiting, 0))
         return m

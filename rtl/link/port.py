@@ -107,7 +107,7 @@ class LinkPort(wiring.Component):
         rx, tx: the wires.
         up: the physical link is up. `polling`: the port wants it to be; not while it is reset.
         phase: the cycle modulo 4.
-        lookup_dlid: DLID of the packet whose row 1 is on the wires, in cycle h.
+        lookup_dlid: DLID of the packet whose row 1 is on the wires, in cycle h. `concerned`: this may be that cycle.
         admission: what the node is asked about a received packet and what it says; the packet's rows.
         free: free blocks of each data VL's receive buffer, as visible.
         sending: what the port lets its node send.
@@ -139,6 +139,7 @@ class LinkPort(wiring.Component):
                 "polling": Out(1),
                 "phase": In(2),
                 "lookup_dlid": Out(16),
+                "concerned": Out(1),
                 "admission": Out(AdmissionSignature),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls)),
                 "sending": Out(SendingSignature(vls)),
@@ -198,6 +199,7 @@ class LinkPort(wiring.Component):
         m.d.comb += [
             receiver.enabled.eq(self.up & receives),
             self.lookup_dlid.eq(lrh_field(receiver.route, "dlid")),
+            self.concerned.eq(receiver.concerned),
         ]
 
         # Checks in c+1, the node's word and the verdicts in c+2.
@@ -325,7 +327,9 @@ class LinkPort(wiring.Component):
         m.submodules.buffer_overruns = buffer_overruns = BufferOverruns()
         symbol_error = Signal()
         bad_packet = Signal()
+        xmit_constraints = Signal.like(self.xmit_constraints)  # in the cycle before, as they come from all other ports
         m.d.sync += [
+            xmit_constraints.eq(self.xmit_constraints),
             symbol_error.eq(parts.receiver.received.symbol_error),
             bad_packet.eq(parts.receiver.received.bad_packet),
         ]
@@ -373,7 +377,7 @@ class LinkPort(wiring.Component):
             Counter.RCV_REMOTE_PHYSICAL_ERRORS: judged(Verdict.REMOTE),
             Counter.RCV_SWITCH_RELAY_ERRORS: Cat(relay_errors).any(),
             Counter.XMIT_DISCARDS: transmitter.packet_discarded,
-            Counter.XMIT_CONSTRAINT_ERRORS: self.xmit_constraints.any(),
+            Counter.XMIT_CONSTRAINT_ERRORS: xmit_constraints.any(),
             Counter.RCV_CONSTRAINT_ERRORS: judged(Verdict.RCV_CONSTRAINT),
             Counter.LOCAL_LINK_INTEGRITY_ERRORS: link_integrity.exceeded,
             Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: buffer_overruns.exceeded,
@@ -392,7 +396,7 @@ class LinkPort(wiring.Component):
         }
         amounts: _Moves = {
             Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
-            Counter.XMIT_CONSTRAINT_ERRORS: self.xmit_constraints,
+            Counter.XMIT_CONSTRAINT_ERRORS: xmit_constraints,
             Detail.LOCAL_PHYSICAL_ERRORS: physical_errors[0] + physical_errors[1],
         }
         if self._vls > 1:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from amaranth.hdl import Module, Mux, Value
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -189,10 +189,15 @@ class Agent(wiring.Component):
         wrong = state.wrong_p_key if self._is_switch else state.key_violation
         events = wrong.valid if self._is_switch else wrong.found
         m.submodules.latest_events = latest_events = LatestEvents(layout, len(events))
+        told = wrong
+        if not self._is_switch:
+            told = Signal.like(wrong)
+            with m.If(events.any()):
+                m.d.sync += told.eq(wrong)
         m.d.comb += [
             parts.traps.told.eq(events),
             latest_events.happens.eq(events),
-            *(latest_events.event[name].eq(wrong[name]) for name, _ in layout),
+            *(latest_events.event[name].eq(told[name]) for name, _ in layout),
             latest_events.begins.eq(parts.traps.tells),
             parts.answer_word.told.eq(latest_events.told),
         ]

@@ -39,7 +39,7 @@ class NodeStateSignature(wiring.Signature):
     Members:
         state_reported (switch): in the first cycle of a port's state that PortStateChange reports.
         active, host_sm (adapter): the port is Active; the host has a Subnet Manager.
-        wrong_p_key (switch): a packet is rejected; of several the one that came by the lowest port.
+        wrong_p_key (switch): a packet is rejected; of several what came by the lowest port is told.
         key_violation (adapter): the host has found a packet with keys wrong, in this cycle.
     """
 

@@ -43,7 +43,7 @@ _OF_SWITCH: Final = data.StructLayout(
 )
 
 WrongPKey: Final = data.StructLayout({"valid": 1, **{name: field.shape for name, field in _OF_SWITCH}})
-"""In this cycle a packet is said to be rejected for its P_Key, by this port of a switch."""
+"""In this cycle a packet is said to be rejected for its P_Key; in the next, by which port of a switch, and the rest."""
 
 
 def told_layout(is_switch: bool) -> data.StructLayout:
@@ -59,7 +59,7 @@ class LatestEvents(wiring.Component):
         traps: how many.
 
     Members:
-        happens: it is an event of these traps, in this cycle. `event`: this.
+        happens: it is an event of these traps, in this cycle. `event`: this, in the next.
         begins: one-hot: step 0 of a trap of these is in this cycle.
         told: the latest event of that trap, as visible then; from the second cycle after on.
     """
@@ -70,12 +70,10 @@ class LatestEvents(wiring.Component):
         super().__init__({"happens": In(traps), "event": In(event), "begins": In(traps), "told": Out(event)})
 
     def elaborate(self, platform: object) -> Module:
-        """A few places, of which one is free: there the next event goes. Both inputs are seen a cycle later."""
+        """A few places, of which one is free: there the next event goes."""
         m = Module()
-        event, happens, begins = Signal(self._event), Signal(self._traps), Signal(self._traps)
+        happens, begins = Signal(self._traps), Signal(self._traps)
         m.d.sync += [happens.eq(self.happens), begins.eq(self.begins)]
-        with m.If(self.happens.any()):
-            m.d.sync += event.eq(self.event)
 
         place_bits = (self._traps + 1).bit_length()
         latest = [Signal(place_bits, name=f"latest_{trap}") for trap in range(self._traps)]
@@ -87,7 +85,7 @@ class LatestEvents(wiring.Component):
         m.d.comb += [
             write.en.eq(happens.any()),
             write.addr.eq(free),
-            write.data.eq(event),
+            write.data.eq(self.event),
             read.addr.eq(told),
             self.told.eq(read.data),
         ]

@@ -1,6 +1,6 @@
 """Which trap is due (docs/management.md, section 5; IBTA vol 1, 13.4.9 and 14.2.5.1)."""
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.identity import NodeStateSignature
@@ -31,10 +31,11 @@ class Traps(Stage):
     Members:
         settings: see `Settings`.
         node_state: makes the first trap pending, `violation` the second, `told` the others.
-        represses: the packet ends the trap of its TransactionID.
+        represses: the packet ends the trap of its TransactionID, and is here in the next cycle too.
         due: some trap is. `begins`: it took the agent in the cycle before.
         sent: which one, one-hot, from the cycle after on. `tells`: step 0 of one of the others is in this cycle.
-        write: to the packet: all of a trap's but its data and LIDs; in the cycle after the step that it belongs to.
+        write: to the packet: all of a trap's but its data and LIDs; in the cycle after the step that it belongs to, the
+            TransactionID in the second after step 0.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
@@ -53,7 +54,11 @@ class Traps(Stage):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """What is pending, whose turn it is, and the timer between traps."""
+        """What is pending, whose turn it is, and the timer between traps.
+
+        Events come from all over the node, so what they change is kept a cycle late. Only whether a trap is due looks
+        at those of the cycle before; that one is repressed is of no account while the agent works.
+        """
         m = Module()
         settings, head = self.settings, self.task.head
         if self._is_switch:
@@ -66,23 +71,24 @@ class Traps(Stage):
         traps = len(trap_numbers(self._is_switch))
         pending = Signal(traps)
         counts = [Signal(_COUNT_BITS, name=f"count_{trap}") for trap in range(traps)]
-        events = (event, self.violation, *self.told[: traps - FIRST_TOLD])
+        events = Signal(traps)  # of the cycle before
+        m.d.sync += events.eq(Mux(settings.sm_known, Cat(event, self.violation, self.told[: traps - FIRST_TOLD]), 0))
         sent = self.sent[:traps]
         named = Signal(traps)  # of which trap the work is
         count = Signal(_COUNT_BITS)
         m.d.comb += [named.eq(Mux(self.task.trap, sent, head.names)), count.eq(select(named, counts))]
-        ended = self.represses & (count == head.transaction)
+        represses = Signal()
+        m.d.sync += represses.eq(self.represses)
+        ended = represses & (count == head.transaction)
         for trap, happens in enumerate(events):
-            with m.If(happens & settings.sm_known):
+            with m.If(happens):
                 m.d.sync += [pending[trap].eq(1), counts[trap].eq(counts[trap] + 1)]
             with m.Elif(ended & named[trap]):
                 m.d.sync += pending[trap].eq(0)
         self._write_head(m, count)
 
-        first = Signal(traps)  # in the cycle before
-        m.d.sync += first.eq(first_from(m, pending, behind(m, sent)))
         with m.If(self.begins):
-            m.d.sync += sent.eq(first)
+            m.d.sync += sent.eq(first_from(m, pending, behind(m, sent)))
         m.d.comb += self.tells.eq(Mux(self.steps.first & self.task.trap, self.sent[FIRST_TOLD:], 0))
 
         # The timer counts up to a power of two, a cycle ahead.
@@ -93,11 +99,11 @@ class Traps(Stage):
             m.d.sync += waits.eq(0)
         with m.If(self.steps.first & self.task.trap):
             m.d.sync += [waits.eq(1), ahead.eq(2), code.eq(settings.subnet_timeout)]
-        m.d.comb += self.due.eq(pending.any() & ~waits & can_go)
+        m.d.comb += self.due.eq((pending | events).any() & ~waits & can_go)
         return m
 
     def _write_head(self, m: Module, count: Value) -> None:
-        """A word in each step; the count is that of step 0."""
+        """A word in each step; the count is that of step 0, which is known a cycle later."""
         steps, trap, write = self.steps, self.task.trap, self.write
         index, there = Signal(range(MAD_WORDS)), Signal()  # the step's word, if it has one
         with m.If(steps.go):
@@ -106,8 +112,9 @@ class Traps(Stage):
                 m.d.sync += there.eq(0)
             with m.If(steps.number == _HEAD_STEP - 1):
                 m.d.sync += [index.eq(0), there.eq(trap)]
-        m.d.sync += write.eq(0)
-        with m.If(steps.first & trap):
+        is_counted = Signal()
+        m.d.sync += [is_counted.eq(steps.first & trap), write.eq(0)]
+        with m.If(is_counted):
             m.d.sync += [write.bytes.eq(WHOLE), write.index.eq(TRANSACTION_WORD + 1), write.word.eq(count)]
         with m.If(steps.go & there & (index != TRANSACTION_WORD + 1)):
             m.d.sync += [write.bytes.eq(WHOLE), write.index.eq(index)]

@@ -19,6 +19,7 @@ from wire.registers import (
 
 __all__ = [
     "COLUMN_BITS",
+    "COUNTED_LATE",
     "DETAIL_WORDS",
     "LANES",
     "LANE_BITS",
@@ -58,9 +59,11 @@ _EACH_CYCLE: Final = (
 rows at least. (Two discards may be neighbours, behind a packet's end one without rows; but each takes four cycles.)"""
 _LENGTHS: Final = (Counter.XMIT_DATA, Counter.RCV_DATA)
 
-
 VL_XMIT_WAITS: Final = {vl: f"VL_XMIT_WAIT_{vl}" for vl in range(VL15 + 1)}
 """What the counters by VL are called."""
+
+COUNTED_LATE: Final = (Counter.XMIT_WAIT.name, Counter.XMIT_CONSTRAINT_ERRORS.name, *VL_XMIT_WAITS.values())
+"""What a cycle counts of these is known late in it, and far from the port: counters have it a cycle later."""
 
 
 def vls_of_slots(vls: int) -> list[int]:

@@ -12,10 +12,10 @@ from amaranth.lib.wiring import In, Out
 from rtl.registers.bus import PortAccess
 from rtl.registers.counter_places import (
     COLUMN_BITS,
+    COUNTED_LATE,
     DETAIL_WORDS,
     LANE_BITS,
     LANES,
-    VL_XMIT_WAITS,
     WHOLE_WORDS,
     XMIT_WAIT_WORD,
     amounts_layout,
@@ -34,9 +34,6 @@ __all__ = ["PortCounters"]
 
 _ERROR_BITS: Final = 2
 """Of FLOW_CTL_UPDATE_ERRORS, for each VL."""
-
-_LATE: Final = (Counter.XMIT_WAIT.name, Counter.XMIT_CONSTRAINT_ERRORS.name, *VL_XMIT_WAITS.values())
-"""What is counted late in its cycle: turns for it begin a cycle later than for others."""
 
 _ACCESSES: Final = 15
 """To a port's counters, in twice as many cycles, with which nothing is lost."""
@@ -100,7 +97,7 @@ class PortCounters(wiring.Component):
 
     Members:
         counts, amounts: what is counted in this cycle, visible in the next; no more than `most_counted`. Of a counter
-            that does not move the amount is 0.
+            that does not move the amount is 0. What is counted late is that of the cycle before, visible in this.
         expired: mask of the VLs without a flow control packet for too long, in this cycle, likewise.
         reg: an access to the port. A write sets the counter, whatever is counted in the cycle. A value that the
             counter cannot hold is ignored.
@@ -127,21 +124,19 @@ class PortCounters(wiring.Component):
         """All are in one memory with one adder; each word of them has a turn at it while there is something to add.
 
         What a counter has counted since its last turn waits in a few bits of its own. An access takes the turn of its
-        cycle: nothing is lost unless most of 30 cycles have an access to the port's counters.
+        cycle: nothing is lost unless most of 30 cycles have an access to the port's counters. What is counted late is
+        taken in the cycle after its turn's, in which it is added.
         """
         m = Module()
         access = self._decode(m)
 
         # Whose turn it is: of the word accessed, else of all, once each since something was counted.
-        names = self.counts.shape().members
         turn, left = Signal(self._word_bits), Signal(range(len(self._words) + 1))
         word, works = Signal(self._word_bits), Signal()
         m.d.comb += [word.eq(Mux(access.may_be, access.word, turn)), works.eq(access.may_be | (left != 0))]
         with m.If((word == turn) & (left != 0)):
             m.d.sync += [left.eq(left - 1), turn.eq(self._following(turn))]
-        counted_late = Signal()  # in the cycle before
-        m.d.sync += counted_late.eq(Cat(self.counts[name] for name in _LATE if name in names).any())
-        with m.If(Cat(self.counts[name] for name in names if name not in _LATE).any() | counted_late):
+        with m.If(Value.cast(self.counts).any()):
             m.d.sync += left.eq(len(self._words))
 
         # In the next cycle it is added to what is kept, or what a write gives to nothing.
@@ -276,33 +271,41 @@ class PortCounters(wiring.Component):
         most_cycles = words - 1 + _ACCESSES * -(-words // _ACCESSES)
         names, amounts = names_of_counters(self._vls), amounts_layout(self._vls).members
         waiting: list[dict[int, tuple[Value, Value, bool]]] = [{} for _ in range(LANES)]
+        late: list[list[tuple[Value, Value, Value]]] = [[] for _ in range(LANES)]
         for register, place in self._places.items():
             name = names[register]
-            counts = self.counts[name]
-            bits = most_counted(register, self._vls, most_cycles + (name in _LATE)).bit_length()
+            counts, takes, is_late = self.counts[name], is_taken[place.word], name in COUNTED_LATE
+            bits = most_counted(register, self._vls, most_cycles + is_late).bit_length()
             waits, after = Signal(bits, name=f"{name}_waits"), Signal(bits, name=f"{name}_after")
-            is_code = name not in amounts and bits == _CODE_BITS
+            is_code = name not in amounts and not is_late and bits == _CODE_BITS
             if name in amounts:
                 m.d.comb += after.eq(waits + self.amounts[name])
                 counts = Const(1)
             else:
                 m.d.comb += after.eq(_code_after(waits) if is_code else waits + 1)
-            with m.If(is_taken[place.word]):
+            if is_late:
+                takes, is_here = Signal(name=f"{name}_taken"), Signal(name=f"{name}_here")
+                m.d.sync += [takes.eq(is_taken[place.word]), is_here.eq(is_taken[place.word] & ~sets[place.lane])]
+            with m.If(takes):
                 m.d.sync += waits.eq(0)
             with m.Elif(counts):
                 m.d.sync += waits.eq(after)
             waits, one = (after, Const(0, 1)) if name in amounts else (waits, counts)
-            waiting[place.lane][place.word] = waits, one, is_code
+            if is_late:
+                late[place.lane].append((is_here, waits, one))
+            else:
+                waiting[place.lane][place.word] = waits, one, is_code
 
-        # Of every four words one is chosen in this cycle, of these in the next.
+        # Of every four words one is chosen in this cycle, of these in the next, and of all that is late.
         waited, ones = [], []
         for lane, of_lane in enumerate(waiting):
             here = works & ~sets[lane]
             choice = _Choice(m, f"lane_{lane}", word, here)
             numbers = choice.of({at: waits for at, (waits, _, is_code) in of_lane.items() if not is_code})
             codes = choice.of({at: waits for at, (waits, _, is_code) in of_lane.items() if is_code})
-            waited.append(numbers | _number_of_code(codes))
-            ones.append(choice.of({at: one for at, (_, one, _) in of_lane.items()}))
+            added, values, mores = zip(*late[lane], strict=True) if late[lane] else ((0,), (0,), (0,))
+            waited.append(numbers | _number_of_code(codes) | select(added, values))
+            ones.append(choice.of({at: one for at, (_, one, _) in of_lane.items()}) | select(added, mores))
         return waited, ones
 
     def _count_expired(self, m: Module, access: _Access, extended_low: Value) -> Value:

@@ -34,7 +34,7 @@ class Input(wiring.Component):
         free: free blocks of each slot.
         p_key_change: see `PKeyTables`.
         xmit_constraint: mask of the port by which the packet may not leave whose verdict that is in this cycle.
-        wrong_p_key: a packet is rejected for its P_Key, whose verdict is in this cycle.
+        wrong_p_key: a packet is rejected for its P_Key, whose verdict is in this cycle; the rest is here in the next.
         crossing: how the packets leave.
         clock: of their life time.
     """
@@ -95,8 +95,8 @@ class Input(wiring.Component):
             wrong.valid.eq(constrained.valid & partition.has_p_key),
             *(wrong[name].eq(constrained[name]) for name in ("slid", "dlid", "sl")),
             wrong.p_key.eq(partition.p_key),
-            wrong.port.eq(Mux(admission.xmit_constraint, packet.output, self.routing.input) + 1),
         ]
+        m.d.sync += wrong.port.eq(Mux(admission.xmit_constraint, packet.output, self.routing.input) + 1)
 
         # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time
         # (section 3.5), and not before its partition is known to be right. A packet that ends before that is

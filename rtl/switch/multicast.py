@@ -12,6 +12,7 @@ from wire.trace import Verdict
 
 __all__ = [
     "MulticastRoute",
+    "default_ports_layout",
     "multicast_settings_layout",
     "multicast_write_layout",
     "multicast_written",
@@ -54,18 +55,24 @@ def output_named(port: Value, ports: int) -> Value:
     return Cat(*(port == output + 1 for output in range(ports)), port == 0)
 
 
+def default_ports_layout(ports: int) -> data.StructLayout:
+    """The masks of the outputs that the two default ports are."""
+    return data.StructLayout({"primary": ports + 1, "not_primary": ports + 1})
+
+
 def multicast_settings_layout(ports: int) -> data.StructLayout:
-    """The highest LID that the MFT is asked for; the masks of the outputs that the two default ports are."""
-    return data.StructLayout({"top": 16, "primary": ports + 1, "not_primary": ports + 1})
+    """The highest LID that the MFT is asked for; to which outputs others go that come by an input's port."""
+    return data.StructLayout({"top": 16, "missed": ports + 1})
 
 
 class MulticastRoute(wiring.Component):
     """Looks up one input port's multicast packets; h is the cycle of a packet's row 1.
 
     Members:
-        settings: the switch's registers.
-        dlid, entry, own, no_vl: in cycle h+1, the DLID, its entry in the MFT, the mask of the input port's output, and
-            of the outputs where the packet has no VL.
+        settings: what the switch's registers will say in the next cycle.
+        lid: in cycle h, the DLID.
+        entry, own, no_vl: in cycle h+1, its entry in the MFT, the mask of the input port's output, and of the outputs
+            where the packet has no VL.
         copies: the mask of the outputs that get a copy, in that cycle.
         verdict: why there is none (`NO_ROUTE`, `LOOP`, `VL_MAP`).
     """
@@ -76,7 +83,7 @@ class MulticastRoute(wiring.Component):
         super().__init__(
             {
                 "settings": In(multicast_settings_layout(ports)),
-                "dlid": In(16),
+                "lid": In(16),
                 "entry": In(ports + 1),
                 "own": In(ports + 1),
                 "no_vl": In(ports + 1),
@@ -90,11 +97,10 @@ class MulticastRoute(wiring.Component):
         m = Module()
         settings = self.settings
         found, missed, ports = (Signal(self._ports + 1) for _ in range(3))
-        in_table = below(self.dlid[:_MLID_BITS], self._mft_size)
-        known = in_table & (self.dlid <= settings.top)
-        by_primary = (self.own & settings.primary).any()
+        known = Signal()
+        in_table = below(self.lid[:_MLID_BITS], self._mft_size)
+        m.d.sync += [known.eq(in_table & (self.lid <= settings.top)), missed.eq(settings.missed)]
         m.d.comb += [
-            missed.eq(Mux(by_primary, settings.not_primary, settings.primary)),
             ports.eq(Mux(known, self.entry, missed)),
             found.eq(ports & ~self.own),
             self.copies.eq(found & ~self.no_vl),

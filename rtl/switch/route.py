@@ -24,10 +24,10 @@ __all__ = ["Route", "RoutingSignature", "port_facts_layout"]
 def port_facts_layout(vls: int) -> data.StructLayout:
     """What routing must know of an output, as visible.
 
-    `operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide` says 4X.
-    `outbound`, `raw_outbound`: P_Keys and raw packets are checked on departure.
+    `operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide_follows` says that
+    it will be 4X in the next cycle. `outbound`, `raw_outbound`: P_Keys and raw packets are checked on departure.
     """
-    return data.StructLayout({"operational": vls, "mtu": 3, "wide": 1, "outbound": 1, "raw_outbound": 1})
+    return data.StructLayout({"operational": vls, "mtu": 3, "wide_follows": 1, "outbound": 1, "raw_outbound": 1})
 
 
 _Candidate = data.StructLayout({"vl": VL_BITS, "vl_map": 1, "oversize": 1, "slower": 1, "departure": 1})
@@ -39,10 +39,11 @@ class RoutingSignature(wiring.Signature):
 
     Members:
         input: the number of its input, and of its output.
-        lookup_dlid: the DLID of a packet whose row 1 is on the wires, in this cycle (h).
-        own_wide: the port is 4X; `inbound`, `raw_inbound`: P_Keys and raw packets are checked on arrival.
+        lookup_dlid: the DLID of a packet whose row 1 is on the wires, in this cycle (h). `concerned`: there may be one.
+        own_wide_follows: the port will be 4X in the next cycle.
+        inbound, raw_inbound: P_Keys and raw packets are checked on arrival.
         outputs: facts of all ports from 1 on.
-        forwarding_top: LinearFDBTop.
+        forwarding_top: LinearFDBTop, as it will be in the next cycle.
         forwarding_write: to the input's copy of the forwarding table.
         multicast, multicast_write: the same of multicast packets.
         sl_to_vl, sl_to_vl_rdata: access to its SL-to-VL table, and the answer.
@@ -53,7 +54,8 @@ class RoutingSignature(wiring.Signature):
             {
                 "input": Out(range(ports)),
                 "lookup_dlid": Out(16),
-                "own_wide": Out(1),
+                "concerned": Out(1),
+                "own_wide_follows": Out(1),
                 "inbound": Out(1),
                 "raw_inbound": Out(1),
                 "outputs": Out(data.ArrayLayout(port_facts_layout(vls), ports)),
@@ -141,6 +143,16 @@ class Route(wiring.Component):
         # Bit m: it does not fit MTU code m. There is no code 0; what does not fit the switch's own is not accepted.
         too_long = Signal(mtu_code(self.mtu))
         m.d.comb += too_long.eq(Cat(0, *(~below(header.n, max_pkt_len(code) + 1) for code in range(1, len(too_long)))))
+        # What registers far from here say is made ready with the look-up.
+        own_narrow, narrower = Signal(), Signal(self.ports)  # than the output
+        beyond_top = Signal()
+        lid, wide_outputs = routing.lookup_dlid, Cat(facts.wide_follows for facts in routing.outputs)
+        m.d.sync += [
+            own_narrow.eq(~routing.own_wide_follows),
+            narrower.eq(Mux(routing.own_wide_follows, 0, wide_outputs)),
+        ]
+        with m.If(routing.concerned):
+            m.d.sync += beyond_top.eq((lid > routing.forwarding_top) | (lid >= self.lft_size))
         no_room = Signal()
         no_dlid = Signal()
         is_vl15 = Signal()
@@ -154,10 +166,10 @@ class Route(wiring.Component):
             is_raw.eq(header.lnh < LNH.IBA_LOCAL),
             to_many.eq(~is_vl15 & is_multicast(header.dlid)),
             permissive.eq(is_vl15 & (header.dlid == LID_PERMISSIVE)),
-            no_dlid.eq(~permissive & ((header.dlid > routing.forwarding_top) | (header.dlid >= self.lft_size))),
+            no_dlid.eq(~permissive & beyond_top),
         ]
         at_agent = Signal(_Candidate)
-        m.d.comb += [at_agent.vl.eq(header.vl), at_agent.slower.eq(~routing.own_wide)]
+        m.d.comb += [at_agent.vl.eq(header.vl), at_agent.slower.eq(own_narrow)]
         candidates = []
         for output in range(self.ports):
             candidate = Signal(_Candidate, name=f"candidate_{output}")
@@ -166,7 +178,7 @@ class Route(wiring.Component):
                 candidate.vl.eq(vl),
                 candidate.vl_map.eq(~is_vl15 & ((vl >= self.vls) | ~facts.operational.bit_select(vl, 1))),
                 candidate.oversize.eq(~permissive & too_long.bit_select(facts.mtu, 1)),
-                candidate.slower.eq(~routing.own_wide & (permissive | to_many | facts.wide)),
+                candidate.slower.eq(narrower[output] | (own_narrow & (permissive | to_many))),
                 candidate.departure.eq(~is_vl15 & ~to_many & Mux(is_raw, facts.raw_outbound, facts.outbound)),
             ]
             candidates.append(candidate)
@@ -207,11 +219,11 @@ class Route(wiring.Component):
 
     def _copies(self, m: Module, candidates: list[data.View], entry: Value) -> MulticastRoute:
         """To the outputs at which it would be no loop, and has a VL. What the permissive LID's are does not matter."""
-        routing, header, copies = self.routing, self.header, self.copies
+        routing, copies = self.routing, self.copies
         m.submodules.multicast = multicast = MulticastRoute(self.ports, self.mft_size)
         m.d.comb += [
             multicast.settings.eq(routing.multicast),
-            multicast.dlid.eq(header.dlid),
+            multicast.lid.eq(routing.lookup_dlid),
             multicast.entry.eq(entry),
             multicast.own.eq(Cat(routing.input == output for output in range(self.ports))),
             multicast.no_vl.eq(Cat(candidate.vl_map for candidate in candidates)),

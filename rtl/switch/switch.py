@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -20,7 +20,7 @@ from rtl.rotation import any_of, how_many, lowest, select
 from rtl.switch.congestion_log import CongestionLog
 from rtl.switch.congestion_registers import CongestionRegisters
 from rtl.switch.input import Input, input_pools
-from rtl.switch.multicast import multicast_settings_layout, multicast_written, output_named
+from rtl.switch.multicast import default_ports_layout, multicast_written, output_named
 from rtl.switch.p_key_turns import PKeyTurns, p_key_words
 from rtl.switch.route import port_facts_layout
 from rtl.switch.routing_tables import routing_words
@@ -44,8 +44,6 @@ __all__ = ["Switch", "restoration_cycles"]
 
 _SWITCH_PORT_KINDS: Final = tuple(sorted({*PORT_KINDS, Kind.SCRAP}))
 _LFT_ENTRY_BITS: Final = LINEAR_FORWARDING_TABLE.entry.width
-_NO_MULTICAST_SETTINGS: Final = {"top": LID_MULTICAST_MAX, "primary": 0, "not_primary": 0}
-"""At reset: no highest LID, no default ports."""
 _PORT_0_KINDS: Final = tuple(sorted({*BUS_KINDS, *AGENT_KINDS, Kind.SCRAP}))
 
 
@@ -121,13 +119,14 @@ class Switch(wiring.Component):
                 self.polling[i].eq(port.polling),
                 side.routing.input.eq(i),
                 side.routing.lookup_dlid.eq(port.lookup_dlid),
-                side.routing.own_wide.eq(port.sending.wide),
+                side.routing.concerned.eq(port.concerned),
+                side.routing.own_wide_follows.eq(port.sending.wide_follows),
                 side.routing.inbound.eq(port.partition.inbound),
                 side.routing.raw_inbound.eq(port.partition.raw_inbound),
                 side.routing.outputs.eq(facts),
                 facts[i].operational.eq(port.sending.operational),
                 facts[i].mtu.eq(port.neighbor_mtu),
-                facts[i].wide.eq(port.sending.wide),
+                facts[i].wide_follows.eq(port.sending.wide_follows),
                 facts[i].outbound.eq(port.partition.outbound),
                 facts[i].raw_outbound.eq(port.partition.raw_outbound),
                 port.xmit_constraints.eq(how_many(other.xmit_constraint[i] for other in inputs if other is not side)),
@@ -140,10 +139,8 @@ class Switch(wiring.Component):
         m.d.comb += [
             agent_port.node_state.state_reported.eq(Cat(port.state_reported for port in ports).any()),
             Cat(port.icrc_error for port in ports).eq(agent_port.icrc_errors),
-            agent_port.node_state.wrong_p_key.eq(
-                select(lowest(m, Cat(side.wrong_p_key.valid for side in inputs)), [side.wrong_p_key for side in inputs])
-            ),
         ]
+        self._tell_of_p_keys(m, inputs, agent_port)
 
         # From inputs to outputs, in time.
         m.submodules.life_time = life_time = LifeTime()
@@ -175,6 +172,52 @@ class Switch(wiring.Component):
         gather(m, self.trace, (slots[slot] for slot in self.trace_slots))
         return m
 
+    def _tell_of_p_keys(self, m: Module, inputs: list[Input], agent_port: AgentPort) -> None:
+        """That a port rejects one is known at once; of which port it is told, and what, in the next cycle."""
+        rejects, told = Cat(side.wrong_p_key.valid for side in inputs), agent_port.node_state.wrong_p_key
+        rejected = Signal(len(inputs))
+        m.d.sync += rejected.eq(rejects)
+        m.d.comb += [
+            told.eq(select(lowest(m, rejected), [side.wrong_p_key for side in inputs])),
+            told.valid.eq(rejects.any()),
+        ]
+
+    def _tell_of_lids(self, m: Module, bus: NodeBus, forwarding_top: Value, inputs: list[Input]) -> None:
+        """What registers say of LIDs, to the inputs, which are far: a cycle ahead.
+
+        Of multicast packets it is kept as routing takes it, which has no time to find it out.
+        """
+        count, given = len(inputs), bus.given
+        bits = {
+            NodeRegister.LINEAR_FDB_TOP: 16,
+            NodeRegister.MULTICAST_FDB_TOP: 16,
+            NodeRegister.DEFAULT_MULTICAST_PRIMARY: _LFT_ENTRY_BITS,
+            NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY: _LFT_ENTRY_BITS,
+        }
+        written = {register: Signal(name=f"{register.name.lower()}_written") for register in bits}  # in this cycle
+        for register, strobe in written.items():
+            of_register = (given.page == 0) & (given.offset == register)
+            m.d.sync += strobe.eq(given.write & of_register & (given.wdata[bits[register] :] == 0))
+        lid, port, is_0 = bus.access.wdata[:16], bus.access.wdata[:_LFT_ENTRY_BITS], Signal()
+        m.d.sync += is_0.eq(given.wdata[: len(lid)] == 0)
+        top, top_follows = (Signal(16, init=LID_MULTICAST_MAX, name=name) for name in ("top", "top_follows"))
+        default, follows = (Signal(default_ports_layout(count), name=name) for name in ("default", "default_follows"))
+        m.d.comb += [top_follows.eq(top), follows.eq(default)]
+        with m.If(written[NodeRegister.MULTICAST_FDB_TOP]):
+            m.d.comb += top_follows.eq(Mux(is_0, LID_MULTICAST_MAX, lid))
+        with m.If(written[NodeRegister.DEFAULT_MULTICAST_PRIMARY]):
+            m.d.comb += follows.primary.eq(output_named(port, count))
+        with m.If(written[NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY]):
+            m.d.comb += follows.not_primary.eq(output_named(port, count))
+        m.d.sync += [top.eq(top_follows), default.eq(follows)]
+        for i, side in enumerate(inputs):
+            missed = Mux(follows.primary[i], follows.not_primary, follows.primary)
+            m.d.comb += [
+                side.routing.forwarding_top.eq(Mux(written[NodeRegister.LINEAR_FDB_TOP], lid, forwarding_top)),
+                side.routing.multicast.top.eq(top_follows),
+                side.routing.multicast.missed.eq(missed),
+            ]
+
     def _connect_registers(
         self, m: Module, bus: NodeBus, ports: list[LinkPort], inputs: list[Input], agent_port: AgentPort
     ) -> NodeRegisters:
@@ -193,15 +236,7 @@ class Switch(wiring.Component):
             agent_port.lease_second.eq(registers.lease_second),
         ]
 
-        # What registers say of multicast packets is kept as routing takes it, which has no time to find it out.
-        multicast, changed = Signal(multicast_settings_layout(count), init=_NO_MULTICAST_SETTINGS), registers.changed
-        top, default = access.wdata[: len(multicast.top)], access.wdata[:_LFT_ENTRY_BITS]
-        with m.If(changed.multicast_fdb_top):
-            m.d.sync += multicast.top.eq(Mux(top == 0, LID_MULTICAST_MAX, top))
-        with m.If(changed.default_multicast_primary):
-            m.d.sync += multicast.primary.eq(output_named(default, count))
-        with m.If(changed.default_multicast_not_primary):
-            m.d.sync += multicast.not_primary.eq(output_named(default, count))
+        self._tell_of_lids(m, bus, registers.linear_fdb_top, inputs)
 
         # The bus has a copy of the LFT to itself, which keeps the entries as they are written.
         m.submodules.forwarding = forwarding = ForwardingTable(lft_size, _LFT_ENTRY_BITS, LFT_NO_ROUTE)
@@ -230,9 +265,7 @@ class Switch(wiring.Component):
             m.d.comb += [
                 side.p_key_change.eq(p_key_turns.change),
                 port.reg.eq(of_page(bus.given, i + 1)),
-                routing.forwarding_top.eq(registers.linear_fdb_top),
                 routing.forwarding_write.eq(forwarding_write),
-                routing.multicast.eq(multicast),
                 routing.multicast_write.eq(multicast_write),
                 routing.sl_to_vl.select.eq(access.page == SL_TO_VL_PAGE + i),
                 routing.sl_to_vl.write.eq(access.write & (access.wdata[VL_BITS:] == 0)),

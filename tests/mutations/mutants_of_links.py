@@ -220,7 +220,7 @@ LINK_MUTANTS: Final = (
     Mutant(
         "LinearFDBTop is ignored",
         "switch/route.py",
-        "(header.dlid > routing.forwarding_top)",
+        "(lid > routing.forwarding_top)",
         "0",
         mixed("relay", "S"),
         Kind.ROW,
@@ -238,7 +238,7 @@ LINK_MUTANTS: Final = (
     Mutant(
         "MulticastFDBTop is ignored",
         "switch/multicast.py",
-        "(self.dlid <= settings.top)",
+        "(self.lid <= settings.top)",
         "1",
         mixed("groups", "S"),
         Kind.ROW,
@@ -246,9 +246,9 @@ LINK_MUTANTS: Final = (
     ),
     Mutant(
         "what came by the default port of groups goes back there",
-        "switch/multicast.py",
-        "Mux(by_primary, settings.not_primary, settings.primary)",
-        "settings.primary",
+        "switch/switch.py",
+        "Mux(follows.primary[i], follows.not_primary, follows.primary)",
+        "follows.primary",
         mixed("groups", "S"),
         Kind.RX_DATA,
         "S[3]",

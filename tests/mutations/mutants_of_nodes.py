@@ -103,8 +103,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "any TrapRepress ends a trap",
         "management/traps.py",
-        "self.represses & (count == head.transaction)",
-        "self.represses",
+        "represses & (count == head.transaction)",
+        "represses",
         # The switch is free for the next SMP, where it should be sending its trap again.
         mixed("m_key_rules", "S"),
         Kind.DELIVER,

@@ -27,7 +27,7 @@ def test_what_is_told_is_the_latest_event_before_the_trap_begins(is_switch: bool
             if told is not None and since >= 2:
                 assert ctx.get(events.told.slid) == told
             ctx.set(events.happens, happens)
-            ctx.set(events.event.slid, number)
+            ctx.set(events.event.slid, number - 1)  # of what happened in the cycle before
             ctx.set(events.begins, 0 if begins is None else 1 << begins)
             since += 1
             if begins is not None:

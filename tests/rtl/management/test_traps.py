@@ -453,7 +453,8 @@ def test_a_p_key_that_a_switch_rejects_is_told_in_turn() -> None:
         await know_the_sm(bench)
         bench.drive(state_reported=1, wrong_p_key={"valid": 1, **REJECTED})
         await bench.cycle()
-        bench.drive(state_reported=0, wrong_p_key={})
+        bench.at[bench.now + 1] = lambda: bench.drive(wrong_p_key={})
+        bench.drive(state_reported=0, wrong_p_key=REJECTED)
         start = bench.now + 2
         work = await bench.trap(start)
         assert work.data == link_state_change(1)

@@ -6,7 +6,7 @@ from typing import Any
 from amaranth.lib import wiring
 from amaranth.sim import Simulator
 
-from rtl.registers.counter_places import VL_XMIT_WAITS
+from rtl.registers.counter_places import COUNTED_LATE, VL_XMIT_WAITS
 from wire.registers import VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
 
 __all__ = ["ERRORS", "Access", "Counted", "Cycle", "answers", "counter_name", "read", "run", "write"]
@@ -29,14 +29,17 @@ def counter_name(register: int) -> str:
 
 
 def run(dut: wiring.Component, cycles: Sequence[Cycle]) -> list[int]:
-    """What is read in each cycle, and in two more."""
+    """What is read in each cycle, and in two more. The counters have what is counted late a cycle later."""
     counters: Any = dut
     found = []
 
     async def drive(ctx: Any) -> None:
+        late: dict[str, int] = {}
         for access, counted in [*cycles, (None, {}), (None, {})]:
             of_counters = {register: amount for register, amount in counted.items() if register != ERRORS}
             by_name = {counter_name(register): amount for register, amount in of_counters.items()}
+            now = {name: amount for name, amount in by_name.items() if name not in COUNTED_LATE}
+            by_name, late = now | late, {name: amount for name, amount in by_name.items() if name not in now}
             ctx.set(counters.expired, counted.get(ERRORS, 0))
             ctx.set(counters.reg, _wires(access))
             ctx.set(counters.counts, {name: name in by_name for name, _ in counters.counts.shape()})

@@ -41,17 +41,18 @@ class Bench:
     def __init__(self, ctx: Any, dut: Route) -> None:
         self._ctx, self._dut = ctx, dut
         ctx.set(dut.routing.input, OWN - 1)
-        ctx.set(dut.routing.own_wide, 1)
+        ctx.set(dut.routing.own_wide_follows, 1)
         for facts in dut.routing.outputs:
             ctx.set(facts.operational, (1 << VLS) - 1)
             ctx.set(facts.mtu, MTU_512)
-            ctx.set(facts.wide, 1)
+            ctx.set(facts.wide_follows, 1)
         for slot in range(VLS + 1):
             ctx.set(dut.free[slot], 100)
         self.defaults()
 
     def defaults(self, top: int = LID_MULTICAST_MAX, primary: int = 0, not_primary: int = 0) -> None:
-        self._ctx.set(self._dut.routing.multicast, {"top": top, "primary": primary, "not_primary": not_primary})
+        missed = not_primary if primary == to(OWN) else primary
+        self._ctx.set(self._dut.routing.multicast, {"top": top, "missed": missed})
 
     async def write(self, dlid: int, ports: int, part: int = 0) -> None:
         """A mask of ports."""
@@ -70,6 +71,7 @@ class Bench:
         """A packet's verdict, and the outputs of its copies."""
         ctx, dut = self._ctx, self._dut
         ctx.set(dut.routing.lookup_dlid, dlid)
+        ctx.set(dut.routing.concerned, 1)
         await ctx.tick()
         header = {"valid": 1, "slot": vl, "vl": vl, "sl": sl, "lnh": LNH.IBA_LOCAL, "dlid": dlid, "n": n}
         ctx.set(dut.header, {**header, "need": n // 16 + 1})
@@ -163,11 +165,11 @@ def test_multicast_is_checked_on_arrival_only_and_from_1x_waits_for_what_follows
         await it.write(KNOWN, 0b11110)
         for facts in dut.routing.outputs:
             ctx.set(facts.outbound, 1)
-            ctx.set(facts.wide, 0)
+            ctx.set(facts.wide_follows, 0)
         ctx.set(dut.routing.inbound, 1)
         await it.ask(KNOWN)
         assert [ctx.get(one) for one in (dut.arrival, dut.departure, dut.slower)] == [1, 0, 0]
-        ctx.set(dut.routing.own_wide, 0)
+        ctx.set(dut.routing.own_wide_follows, 0)
         await it.ask(KNOWN)
         assert ctx.get(dut.slower) == 1
 

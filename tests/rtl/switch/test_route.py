@@ -28,6 +28,7 @@ def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_ta
         ctx.set(header.dlid, LID_PERMISSIVE)
         ctx.set(dut.routing.forwarding_top, lft_size - 1)
         ctx.set(dut.routing.lookup_dlid, LID_PERMISSIVE)
+        ctx.set(dut.routing.concerned, 1)
         ctx.set(write.valid, 1)
         for entry in ENTRIES:
             ctx.set(write.entry.known, entry <= ports)
