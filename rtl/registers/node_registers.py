@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -27,7 +27,7 @@ class NodeRegisters(wiring.Component):
             value that does not fit is ignored.
         rdata: at c+3 what a read finds visible at c+2, else 0.
         lease_second, and of each of the others its name in small letters: the register.
-        changed: which of the others a write of c-1 makes another in the next cycle.
+        follows: what each of the others will be in the next cycle; `changed`: it will be another than now.
     """
 
     def __init__(self, ports: int, others: Mapping[NodeRegister, tuple[int, int]]) -> None:
@@ -39,6 +39,9 @@ class NodeRegisters(wiring.Component):
                 "rdata": Out(DATA_BITS),
                 "lease_second": Out(DATA_BITS, init=LEASE_SECOND_AT_RESET),
                 **{register.name.lower(): Out(bits, init=init) for register, (bits, init) in others.items()},
+                "follows": Out(
+                    data.StructLayout({register.name.lower(): bits for register, (bits, _) in others.items()})
+                ),
                 "changed": Out(data.StructLayout({register.name.lower(): 1 for register in others})),
             }
         )
@@ -68,9 +71,15 @@ class NodeRegisters(wiring.Component):
 
         # Cycle c+1.
         for offset, register in others.items():
-            with m.If(writing[offset.name.lower()]):
-                m.d.comb += self.changed[offset.name.lower()].eq(wdata[: len(register)] != register)
-                m.d.sync += register.eq(wdata)
+            name = offset.name.lower()
+            follows = self.follows[name]
+            m.d.comb += follows.eq(Mux(writing[name], wdata, register))
+            m.d.sync += [
+                register.eq(follows),
+                self.changed[name].eq(
+                    given.write & is_to[offset] & fits[offset] & (given.wdata[: len(register)] != follows)
+                ),
+            ]
         with m.If(writing.lease_second):
             m.d.sync += self.lease_second.eq(wdata)
 

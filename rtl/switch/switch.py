@@ -146,7 +146,7 @@ class Switch(wiring.Component):
         m.submodules.life_time = life_time = LifeTime()
         crossing = [*(side.crossing for side in inputs), agent_store.crossing]
         crossbar = connect_crossing(m, crossing, ports, [agent_port.sink], life=life_time.limit)
-        m.d.comb += [side.clock.eq(life_time.clock) for side in inputs]
+        m.d.comb += [side.clock_follows.eq(life_time.clock_follows) for side in inputs]
         m.submodules.congestion_registers = congestion_registers = CongestionRegisters(len(ports))
         m.submodules.congestion_log = congestion_log = CongestionLog(len(ports))
         connect_congestion(m, parameters, crossing, ports, congestion_registers.marking)
@@ -157,7 +157,11 @@ class Switch(wiring.Component):
         connect(m, agent_port.bus, bus.agent)
         m.d.comb += agent_port.hold.eq(bus.hold)
         registers = self._connect_registers(m, bus, ports, inputs, agent_port)
-        m.d.comb += [life_time.exponent.eq(registers.life_time), life_time.changed.eq(registers.changed.life_time)]
+        m.d.comb += [
+            life_time.exponent.eq(registers.life_time),
+            life_time.exponent_follows.eq(registers.follows.life_time),
+            life_time.changed.eq(registers.changed.life_time),
+        ]
 
         # Trace: port by port in the order of kinds, a scrapped packet at its output.
         scraps = TraceSignature(crossed).create(path=("scraps",))
