@@ -10,7 +10,17 @@ from rtl.rotation import at_number, lowest, number_of
 from rtl.widths import LIFE_BITS
 from wire.time_limits import EXPIRED_TICKS, LIFE_TIME_STAMPS, MAX_EXPONENT, TICK_CYCLES
 
-__all__ = ["LifeClock", "LifeLimit", "LifeTime", "Stamp", "Tick", "clock_of", "is_tick_of", "outlived"]
+__all__ = [
+    "CLOCK_AT_RESET",
+    "LifeClock",
+    "LifeLimit",
+    "LifeTime",
+    "Stamp",
+    "Tick",
+    "clock_of",
+    "is_tick_of",
+    "outlived",
+]
 
 _NEAR: Final = 2 * EXPIRED_TICKS
 _NEAR_BITS: Final = _NEAR.bit_length() - 1
@@ -54,6 +64,9 @@ def clock_of(ticks: int, *, limits: bool) -> data.Const:
     )
 
 
+CLOCK_AT_RESET: Final = clock_of(0, limits=False)
+
+
 def outlived(clock: data.View, stamp: Value) -> Value:
     """What arrived when the clock showed this has been here for its life time."""
     lower, upper = stamp[:_NEAR_BITS], stamp[_NEAR_BITS:]
@@ -65,39 +78,43 @@ class LifeTime(wiring.Component):
     """One a switch: counts its cycles, and the ticks of LIFE_TIME.
 
     Members:
-        exponent, changed: LIFE_TIME, and whether it will be another in the next cycle.
-        limit, clock: for outputs and inputs.
+        exponent, exponent_follows, changed: LIFE_TIME, what it will be in the next cycle, whether that is another.
+        limit: for outputs.
+        clock_follows: the clock in the next cycle, for inputs: they have it in registers of their own.
     """
 
     exponent: In(LIFE_BITS)
+    exponent_follows: In(LIFE_BITS)
     changed: In(1)
     limit: Out(LifeLimit)
-    clock: Out(LifeClock)
+    clock_follows: Out(LifeClock)
 
     def elaborate(self, platform: object) -> Module:
         """A tick of an exponent is one of all lower ones: the zeros that a cycle's number ends in say which."""
         m = Module()
         following = Signal(_TICK_BITS + MAX_EXPONENT, init=1)  # the number of the next cycle
         tick = Signal(Tick, init={"valid": 1, "highest": MAX_EXPONENT})
-        clock = Signal(LifeClock, init=clock_of(0, limits=False))
+        clock = Signal(LifeClock, init=CLOCK_AT_RESET)
+        follows = self.clock_follows
         zeros = lowest(m, Cat(following[_TICK_BITS:], Const(1, 1)))
         m.d.sync += [
             following.eq(following + 1),
             tick.valid.eq(following[:_TICK_BITS] == 0),
             tick.highest.eq(number_of(zeros)),
         ]
+        m.d.sync += clock.eq(follows)
+        m.d.comb += follows.eq(clock)
         with m.If(is_tick_of(tick, self.exponent)):
-            m.d.sync += [
-                clock.now.eq(clock.now + 1),
-                clock.near.eq(clock.near.rotate_left(1)),
-                clock.before.eq((clock.now + 1 - EXPIRED_TICKS)[_NEAR_BITS:]),
+            m.d.comb += [
+                follows.now.eq(clock.now + 1),
+                follows.near.eq(clock.near.rotate_left(1)),
+                follows.before.eq((clock.now + 1 - EXPIRED_TICKS)[_NEAR_BITS:]),
             ]
         m.d.comb += [
+            follows.limits.eq(self.exponent_follows <= MAX_EXPONENT),
             self.limit.exponent.eq(self.exponent),
             self.limit.changed.eq(self.changed),
             self.limit.ticks.eq(is_tick_of(tick, self.exponent)),
             self.limit.tick.eq(tick),
-            self.clock.eq(clock),
-            self.clock.limits.eq(self.exponent <= MAX_EXPONENT),
         ]
         return m

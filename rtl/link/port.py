@@ -282,6 +282,7 @@ class LinkPort(wiring.Component):
         ]
 
         m.d.comb += [
+            registers.given.eq(self.reg),
             registers.reg.eq(reg),
             registers.state.eq(state),
             registers.up.eq(self.up),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from amaranth.hdl import Cat, Const, Module, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -27,7 +27,8 @@ class NodeRegisters(wiring.Component):
             value that does not fit is ignored.
         rdata: at c+3 what a read finds visible at c+2, else 0.
         lease_second, and of each of the others its name in small letters: the register.
-        changed: which of the others a write of c-1 makes another in the next cycle.
+        follows: what each of the others will be in the next cycle; `written`: a write of c-1 says so; `changed`: it will
+            be another than now.
     """
 
     def __init__(self, ports: int, others: Mapping[NodeRegister, tuple[int, int]]) -> None:
@@ -39,6 +40,10 @@ class NodeRegisters(wiring.Component):
                 "rdata": Out(DATA_BITS),
                 "lease_second": Out(DATA_BITS, init=LEASE_SECOND_AT_RESET),
                 **{register.name.lower(): Out(bits, init=init) for register, (bits, init) in others.items()},
+                "follows": Out(
+                    data.StructLayout({register.name.lower(): bits for register, (bits, _) in others.items()})
+                ),
+                "written": Out(data.StructLayout({register.name.lower(): 1 for register in others})),
                 "changed": Out(data.StructLayout({register.name.lower(): 1 for register in others})),
             }
         )
@@ -52,26 +57,32 @@ class NodeRegisters(wiring.Component):
         # Cycle c.
         given = self.given
         wdata = Signal(DATA_BITS)
-        writing = Signal(data.StructLayout({register.name.lower(): 1 for register in (*others, _LEASE_SECOND)}))
+        writes_second = Signal()
         reading = [Signal(len(values), name=f"reading_{stage}") for stage in (1, 2)]
         is_to = {register: given.select & (given.offset == register) for register in values}
         fits = {register: given.wdata[len(value) :] == 0 for register, value in others.items()}
-        fits[_LEASE_SECOND] = given.wdata != 0
         m.d.sync += [
             wdata.eq(given.wdata),
             *(
-                writing[register.name.lower()].eq(given.write & is_to[register] & allowed)
-                for register, allowed in fits.items()
+                self.written[register.name.lower()].eq(given.write & is_to[register] & fits[register])
+                for register in others
             ),
+            writes_second.eq(given.write & is_to[_LEASE_SECOND] & (given.wdata != 0)),
             reading[0].eq(Cat(given.read & to for to in is_to.values())),
         ]
 
         # Cycle c+1.
         for offset, register in others.items():
-            with m.If(writing[offset.name.lower()]):
-                m.d.comb += self.changed[offset.name.lower()].eq(wdata[: len(register)] != register)
-                m.d.sync += register.eq(wdata)
-        with m.If(writing.lease_second):
+            name = offset.name.lower()
+            follows = self.follows[name]
+            m.d.comb += follows.eq(Mux(self.written[name], wdata, register))
+            m.d.sync += [
+                register.eq(follows),
+                self.changed[name].eq(
+                    given.write & is_to[offset] & fits[offset] & (given.wdata[: len(register)] != follows)
+                ),
+            ]
+        with m.If(writes_second):
             m.d.sync += self.lease_second.eq(wdata)
 
         # And what a read gives, from there on.

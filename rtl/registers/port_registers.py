@@ -86,6 +86,7 @@ class PortRegisters(wiring.Component):
         mtu: MTU in bytes that the port is built for.
 
     Members:
+        given: the access in the cycle before, for what must be known soon.
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
         state, up: the port's state, and whether its link is up, to be read.
         state_write: the PortState written in this cycle, else NO_CHANGE.
@@ -105,6 +106,7 @@ class PortRegisters(wiring.Component):
         self._mtu = mtu
         super().__init__(
             {
+                "given": In(PortAccess),
                 "reg": In(PortAccess),
                 "reg_rdata": Out(DATA_BITS),
                 "state": In(PortState),
@@ -153,7 +155,8 @@ class PortRegisters(wiring.Component):
             m.d.sync += wanted.eq(value)
         m.d.comb += self.polling.eq(wanted == PortPhysicalState.POLLING)
         m.d.comb += self.wide_follows.eq(self.wide)
-        with m.If(writes(PortRegister.WIDTH, is_one_of(LinkWidth.X1, LinkWidth.X4))):
+        codes = (LinkWidth.X1, LinkWidth.X4)
+        with m.If(self._writes_soon(m, PortRegister.WIDTH, Cat(self.given.wdata == code for code in codes).any())):
             m.d.comb += self.wide_follows.eq(code == LinkWidth.X4)
         m.d.sync += self.wide.eq(self.wide_follows)
         for mtu in range(1, most_mtu + 1):
@@ -170,10 +173,7 @@ class PortRegisters(wiring.Component):
         if self._vls > 1:
             numbers[PortRegister.VL_HIGH_LIMIT] = self.vl_high_limit
             self._write_lists(m)
-        limits: dict[PortRegister, Any] = {}
         if self._kind == "switch":
-            limits[PortRegister.HOQ_LIFE] = self.time_limits.hoq_life
-            limits[PortRegister.VL_STALL_COUNT] = self.time_limits.vl_stall_count
             numbers[PortRegister.PARTITION] = self.partition.as_value()
             element = Element(value)
             with m.If(writes(PortRegister.CONGESTION, ~element.control_type)):
@@ -181,12 +181,19 @@ class PortRegisters(wiring.Component):
                     self.marking.valid.eq(element.valid),
                     self.marking.settings.eq(value[: MarkingSettings.size]),
                 ]
-        numbers |= limits
         for register, target in numbers.items():
             with m.If(writes(register, fits[len(target)])):
                 m.d.sync += target.eq(value)
-                if register in limits:
+        if self._kind == "switch":
+            limits: dict[PortRegister, Value] = {
+                PortRegister.HOQ_LIFE: self.time_limits.hoq_life,
+                PortRegister.VL_STALL_COUNT: self.time_limits.vl_stall_count,
+            }
+            for register, target in limits.items():
+                with m.If(self._writes_soon(m, register, ~self.given.wdata[len(target) :].any())):
+                    m.d.sync += target.eq(value)
                     m.d.comb += self.time_limits.changed.eq(value[: len(target)] != target)
+            numbers |= limits
         durations = {register: getattr(self, register.name.lower()) for register in _BITS}
         for register, duration in durations.items():
             may_be_0 = register == PortRegister.TICK  # a tick lasts a cycle more
@@ -226,6 +233,12 @@ class PortRegisters(wiring.Component):
             self.reg_rdata.eq(select(reads, readable.values())),
         ]
         return m
+
+    def _writes_soon(self, m: Module, register: PortRegister, allowed: Value) -> Signal:
+        """A write of REGISTER, with what was ALLOWED of the value given in the cycle before; it need not be decoded."""
+        given, strobe = self.given, Signal(name=f"writes_{register.name.lower()}")
+        m.d.sync += strobe.eq(given.select & given.write & (given.offset == register) & allowed)
+        return strobe
 
     def _fits(self, m: Module) -> dict[int, Signal]:
         """Whether what is written has so many bits at most; what is above is looked at once."""

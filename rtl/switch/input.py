@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.queueing import copies_layout, routed, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
-from rtl.crossing.time_limits import LifeClock
+from rtl.crossing.time_limits import CLOCK_AT_RESET, LifeClock
 from rtl.link.packet_check import AdmissionSignature
 from rtl.management.told_events import WrongPKey
 from rtl.switch.p_key_tables import p_key_change_layout
@@ -36,7 +36,7 @@ class Input(wiring.Component):
         xmit_constraint: mask of the port by which the packet may not leave whose verdict that is in this cycle.
         wrong_p_key: a packet is rejected for its P_Key, whose verdict is in this cycle; the rest is here in the next.
         crossing: how the packets leave.
-        clock: of their life time.
+        clock_follows: what the clock of their life time will show in the next cycle.
     """
 
     def __init__(self, parameters: SwitchParameters) -> None:
@@ -51,7 +51,7 @@ class Input(wiring.Component):
                 "wrong_p_key": Out(WrongPKey),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers)),
-                "clock": In(LifeClock),
+                "clock_follows": In(LifeClock, init=CLOCK_AT_RESET),
             }
         )
 
@@ -139,6 +139,8 @@ class Input(wiring.Component):
             m.d.comb += in_time.eq(is_enough & ~(write.last & write.bad) & partition.right)
 
         # Store, queues, readers.
+        clock = Signal(LifeClock, init=CLOCK_AT_RESET)
+        m.d.sync += clock.eq(self.clock_follows)
         connect(m, store.crossing, flipped(self.crossing))
         m.d.comb += [
             store.fill.write.eq(write),
@@ -150,7 +152,7 @@ class Input(wiring.Component):
             store.packet.eq(packet),
             store.has_copies.eq(has_copies),
             store.copies.eq(copies),
-            store.clock.eq(self.clock),
+            store.clock.eq(clock),
             self.free.eq(store.fill.free),
         ]
         return m

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -146,7 +146,7 @@ class Switch(wiring.Component):
         m.submodules.life_time = life_time = LifeTime()
         crossing = [*(side.crossing for side in inputs), agent_store.crossing]
         crossbar = connect_crossing(m, crossing, ports, [agent_port.sink], life=life_time.limit)
-        m.d.comb += [side.clock.eq(life_time.clock) for side in inputs]
+        m.d.comb += [side.clock_follows.eq(life_time.clock_follows) for side in inputs]
         m.submodules.congestion_registers = congestion_registers = CongestionRegisters(len(ports))
         m.submodules.congestion_log = congestion_log = CongestionLog(len(ports))
         connect_congestion(m, parameters, crossing, ports, congestion_registers.marking)
@@ -157,7 +157,11 @@ class Switch(wiring.Component):
         connect(m, agent_port.bus, bus.agent)
         m.d.comb += agent_port.hold.eq(bus.hold)
         registers = self._connect_registers(m, bus, ports, inputs, agent_port)
-        m.d.comb += [life_time.exponent.eq(registers.life_time), life_time.changed.eq(registers.changed.life_time)]
+        m.d.comb += [
+            life_time.exponent.eq(registers.life_time),
+            life_time.exponent_follows.eq(registers.follows.life_time),
+            life_time.changed.eq(registers.changed.life_time),
+        ]
 
         # Trace: port by port in the order of kinds, a scrapped packet at its output.
         scraps = TraceSignature(crossed).create(path=("scraps",))
@@ -182,38 +186,28 @@ class Switch(wiring.Component):
             told.valid.eq(rejects.any()),
         ]
 
-    def _tell_of_lids(self, m: Module, bus: NodeBus, forwarding_top: Value, inputs: list[Input]) -> None:
+    def _tell_of_lids(self, m: Module, bus: NodeBus, registers: NodeRegisters, inputs: list[Input]) -> None:
         """What registers say of LIDs, to the inputs, which are far: a cycle ahead.
 
         Of multicast packets it is kept as routing takes it, which has no time to find it out.
         """
-        count, given = len(inputs), bus.given
-        bits = {
-            NodeRegister.LINEAR_FDB_TOP: 16,
-            NodeRegister.MULTICAST_FDB_TOP: 16,
-            NodeRegister.DEFAULT_MULTICAST_PRIMARY: _LFT_ENTRY_BITS,
-            NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY: _LFT_ENTRY_BITS,
-        }
-        written = {register: Signal(name=f"{register.name.lower()}_written") for register in bits}  # in this cycle
-        for register, strobe in written.items():
-            of_register = (given.page == 0) & (given.offset == register)
-            m.d.sync += strobe.eq(given.write & of_register & (given.wdata[bits[register] :] == 0))
+        count, given, written = len(inputs), bus.given, registers.written
         lid, port, is_0 = bus.access.wdata[:16], bus.access.wdata[:_LFT_ENTRY_BITS], Signal()
         m.d.sync += is_0.eq(given.wdata[: len(lid)] == 0)
         top, top_follows = (Signal(16, init=LID_MULTICAST_MAX, name=name) for name in ("top", "top_follows"))
         default, follows = (Signal(default_ports_layout(count), name=name) for name in ("default", "default_follows"))
         m.d.comb += [top_follows.eq(top), follows.eq(default)]
-        with m.If(written[NodeRegister.MULTICAST_FDB_TOP]):
+        with m.If(written.multicast_fdb_top):
             m.d.comb += top_follows.eq(Mux(is_0, LID_MULTICAST_MAX, lid))
-        with m.If(written[NodeRegister.DEFAULT_MULTICAST_PRIMARY]):
+        with m.If(written.default_multicast_primary):
             m.d.comb += follows.primary.eq(output_named(port, count))
-        with m.If(written[NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY]):
+        with m.If(written.default_multicast_not_primary):
             m.d.comb += follows.not_primary.eq(output_named(port, count))
         m.d.sync += [top.eq(top_follows), default.eq(follows)]
         for i, side in enumerate(inputs):
             missed = Mux(follows.primary[i], follows.not_primary, follows.primary)
             m.d.comb += [
-                side.routing.forwarding_top.eq(Mux(written[NodeRegister.LINEAR_FDB_TOP], lid, forwarding_top)),
+                side.routing.forwarding_top.eq(registers.follows.linear_fdb_top),
                 side.routing.multicast.top.eq(top_follows),
                 side.routing.multicast.missed.eq(missed),
             ]
@@ -236,7 +230,7 @@ class Switch(wiring.Component):
             agent_port.lease_second.eq(registers.lease_second),
         ]
 
-        self._tell_of_lids(m, bus, registers.linear_fdb_top, inputs)
+        self._tell_of_lids(m, bus, registers, inputs)
 
         # The bus has a copy of the LFT to itself, which keeps the entries as they are written.
         m.submodules.forwarding = forwarding = ForwardingTable(lft_size, _LFT_ENTRY_BITS, LFT_NO_ROUTE)

@@ -1,6 +1,7 @@
 """A port's registers on the bus."""
 
 from collections.abc import Collection
+from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -86,9 +87,12 @@ def run(
 
     async def drive(ctx: Any) -> None:
         ctx.set(dut.state, state)
-        for cycle, access in enumerate(accesses):
+        ctx.set(dut.given, {"select": 1, **accesses[0]} if accesses[0] else {})
+        await ctx.tick()
+        for cycle, (access, given) in enumerate(zip_longest(accesses, accesses[1:])):
             ctx.set(dut.up, cycle in up)
             ctx.set(dut.reg, {"select": 1, **access} if access else {})
+            ctx.set(dut.given, {"select": 1, **given} if given else {})
             answers.append(ctx.get(dut.reg_rdata))
             seen.append(tuple(int(ctx.get(attrgetter(name)(dut))) for name in outputs))
             await ctx.tick()
