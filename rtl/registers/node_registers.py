@@ -27,8 +27,8 @@ class NodeRegisters(wiring.Component):
             value that does not fit is ignored.
         rdata: at c+3 what a read finds visible at c+2, else 0.
         lease_second, and of each of the others its name in small letters: the register.
-        follows: what each of the others will be in the next cycle; `written`: a write of c-1 says so; `changed`: it will
-            be another than now.
+        follows: what each of the others will be in the next cycle.
+        written, changed: which of them a write of c-1 sets, and which of these will be another than now.
     """
 
     def __init__(self, ports: int, others: Mapping[NodeRegister, tuple[int, int]]) -> None:
