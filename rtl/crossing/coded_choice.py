@@ -5,7 +5,7 @@ from typing import Final
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
 
-from rtl.rotation import any_of, at_number
+from rtl.rotation import any_of, at_number, number_of
 
 __all__ = ["CodedChoice"]
 
@@ -34,14 +34,8 @@ class CodedChoice:
             first += size
         self._place = Signal(range(self._groups[0][1]), name="place")
         self._group = Signal(len(self._groups), name="group")
-        places = [number for _, size in self._groups for number in range(size)]
         m.d.sync += [
-            self._place.eq(
-                Cat(
-                    Cat(one for one, place in zip(chosen, places, strict=True) if place >> bit & 1).any()
-                    for bit in range(len(self._place))
-                )
-            ),
+            self._place.eq(any_of(number_of(chosen[first:][:size]) for first, size in self._groups)),
             self._group.eq(Cat(chosen[first:][:size].any() for first, size in self._groups)),
         ]
 

@@ -5,10 +5,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from amaranth.hdl import Array, Module, Signal
+from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from rtl.rotation import at_number
 from verilog.emit import merged_rtlil
 from verilog.synth import multiplexers, tools
 from verilog.synth.netlist import NETLIST, TOP, make_netlist
@@ -32,7 +33,7 @@ def test_what_the_cells_choose(tmp_path: Path, size: int) -> None:
 
 
 class Chosen(wiring.Component):
-    """One of sixteen registers, a cycle later: trees of two choices each."""
+    """One of sixteen registers, a cycle later."""
 
     def __init__(self) -> None:
         super().__init__({"values": In(16), "place": In(4), "value": Out(1)})
@@ -40,10 +41,7 @@ class Chosen(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         values, place = Signal(16), Signal(4)
-        level = list(values)
-        for bit in place:
-            level = [Array((even, odd))[bit] for even, odd in zip(level[::2], level[1::2], strict=True)]
-        m.d.sync += [values.eq(self.values), place.eq(self.place), self.value.eq(level[0])]
+        m.d.sync += [values.eq(self.values), place.eq(self.place), self.value.eq(at_number(place, values))]
         return m
 
 
