@@ -210,11 +210,12 @@ def read_counters(topology: Topology, cycle: int, *, details: bool = False) -> l
     One a cycle, of the ports in turn: a port's are read in every other cycle at most, for those read more often may
     lose what is counted (docs/pipeline.md, section 10). The last one's cycle says how long it takes.
     """
+    ports = topology.linked_ports()
     of_ports = [
         [(port, address) for address in _counters(port.number, topology.fabric.nodes[port.node].vls, details=details)]
-        for port in topology.linked_ports()
+        for port in ports
     ]
-    reads, soonest = [], dict.fromkeys(topology.linked_ports(), cycle)
+    reads, soonest = [], dict.fromkeys(ports, cycle)
     for port, address in filter(None, chain.from_iterable(zip_longest(*of_ports))):
         now = max(soonest[port], cycle)
         reads.append(Control(now, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0)))

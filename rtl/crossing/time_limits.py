@@ -101,8 +101,8 @@ class LifeTime(wiring.Component):
             following.eq(following + 1),
             tick.valid.eq(following[:_TICK_BITS] == 0),
             tick.highest.eq(number_of(zeros)),
+            clock.eq(follows),
         ]
-        m.d.sync += clock.eq(follows)
         m.d.comb += follows.eq(clock)
         with m.If(is_tick_of(tick, self.exponent)):
             m.d.comb += [

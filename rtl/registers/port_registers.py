@@ -38,8 +38,8 @@ _BITS: Final = {
 _CODE_BITS: Final = 4
 """Codes are below 16."""
 
-_WRITTEN_BITS: Final = (24, CREDIT_BITS, VL_LIMIT_BITS, LIFE_BITS, _CODE_BITS, STALL_COUNT_BITS)
-"""The widths of registers, the largest first."""
+_WRITTEN_BITS: Final = (24, CREDIT_BITS, VL_LIMIT_BITS, _CODE_BITS)
+"""The widths of registers, the largest first, but of those that must be known soon."""
 
 _ENTRY_BITS: Final = (VL_ARBITRATION_SPAN - 1).bit_length()
 

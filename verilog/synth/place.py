@@ -74,7 +74,7 @@ class _Rounds:
     """Looks at the router's rounds in nextpnr's log."""
 
     def __init__(self) -> None:
-        self.fewest: int | None = None
+        self._fewest: int | None = None
         self._without = 0
 
     def look(self, line: str) -> None:
@@ -84,8 +84,8 @@ class _Rounds:
             return
         conflicts = int(found[1])
         self._without += 1
-        if self.fewest is None or conflicts < self.fewest:
-            self.fewest, self._without = conflicts, 0
+        if self._fewest is None or conflicts < self._fewest:
+            self._fewest, self._without = conflicts, 0
         if self._without >= _HOPELESS_ROUNDS:
             raise _Hopeless
 
