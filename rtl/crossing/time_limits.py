@@ -84,8 +84,8 @@ class LifeTime(wiring.Component):
 
     Members:
         exponent, exponent_follows, changed: LIFE_TIME, what it will be in the next cycle, whether that is another.
-        limit: of the next cycle, for outputs; clock_follows: the clock in that, for inputs. They have these in registers
-            of their own.
+        limit, clock_follows: of the next cycle, what outputs must know, and inputs. They have registers of their own
+            for it.
     """
 
     exponent: In(LIFE_BITS)

@@ -88,7 +88,8 @@ PacketVerdict = data.StructLayout(
 """What became of a packet, in cycle c_e+2.
 
 `delimiter` is 0 for a cut packet, 1 for EGP, 2 for EBP; `k` the index of the end row; `words` is k, and 0 in all other
-cycles. `n`, `dlid`, `sl` are 0, and it is no `multicast`, if the header was not processed, `need` if the packet was not accepted.
+cycles. If the header was not processed `n`, `dlid`, `sl` are 0, and it is no `multicast`; `need` is 0 if the packet was
+not accepted.
 """
 
 
