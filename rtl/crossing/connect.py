@@ -52,7 +52,7 @@ def connect_crossing(
         The crossbar, for what it scraps.
     """
     vls, count = len(inputs[0].heads.requests) - 1, len(ports) + len(sinks)
-    outputs = [Output(vls, limited=life is not None) for _ in ports]
+    outputs = [Output(vls, limited=len(inputs) if life is not None else 0) for _ in ports]
     m.submodules.matcher = matcher = Matcher(len(inputs), count, len(ports), vls)
     # What goes to ports from ports has a life time.
     aging = len(ports) if life is not None else 0
@@ -120,14 +120,12 @@ def connect_crossing(
             output.flow_control.eq(matcher.flow_control[o]),
             output.offered.eq(matcher.offered[o]),
             output.slot.eq(matcher.slots_offered[o]),
-            output.granted.eq(matcher.granted[o]),
-            output.slot_granted.eq(matcher.slots_granted[o]),
             facts[o].eq(output.facts),
             causes[o].eq(output.cause),
         ]
         if life is not None:
             connect(m, port.time_limits, output.time_limits)
-            m.d.comb += output.life.eq(life)
+            m.d.comb += [output.life.eq(life), output.accepted.eq(Cat(side.accepted[o] for side in inputs))]
     for o, sink in enumerate(sinks, start=len(ports)):
         m.d.comb += [
             sink.taken.eq(held[o]),

@@ -4,7 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.time_limits import LifeLimit, is_tick_of
+from rtl.crossing.time_limits import LIMIT_AT_RESET, LifeLimit, is_tick_of
 from rtl.registers.port_registers import TimeLimitsSignature
 from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, STALL_TICKS
 
@@ -16,14 +16,15 @@ _TICK_BITS = (STALL_TICKS - 1).bit_length()
 class HeadOfQueue(wiring.Component):
     """The limits of one output of a switch.
 
-    That a packet was granted (g) is known late in the next cycle. It is seen here in g+2, and counts at once.
+    That a packet was granted (g) is known late in the next cycle. It is seen here in g+2, and counts at once: it is the
+    last to be known of what decides.
 
     Members:
-        limits: HOQ_LIFE, VL_STALL_COUNT; `life`: LIFE_TIME, and the tick of this cycle.
+        limits: HOQ_LIFE, VL_STALL_COUNT; `life`: LIFE_TIME and tick of the next cycle.
         heads: mask of the data VLs that have a visible head.
         granted, discarded: mask of the data VL that was granted a packet two cycles ago; whether that is swallowed
             because of HOQ_LIFE.
-        expired, stalled: masks of the data VLs of which packets are to be swallowed.
+        expired, stalled: masks of the data VLs of which packets are to be swallowed; `beyond`: of both.
         binding: HOQ_LIFE was at most LIFE_TIME in the cycle before.
     """
 
@@ -38,6 +39,7 @@ class HeadOfQueue(wiring.Component):
                 "discarded": In(1),
                 "expired": Out(vls),
                 "stalled": Out(vls),
+                "beyond": Out(vls),
                 "binding": Out(1),
             }
         )
@@ -45,15 +47,17 @@ class HeadOfQueue(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Ticks of the smaller exponent, then VL by VL."""
         m = Module()
-        limits, life = self.limits, self.life
+        limits = self.limits
         tick, anew = Signal(), Signal()
         begun_anew = Signal(2)  # in this cycle, in the one before
+        life = Signal(LifeLimit, init=LIMIT_AT_RESET)  # of this cycle
         m.d.comb += [
-            tick.eq(is_tick_of(life.tick, limits.hoq_life) | life.ticks),
-            anew.eq(limits.changed | life.changed),
+            tick.eq(is_tick_of(life.tick, limits.hoq_life) | is_tick_of(life.tick, life.exponent)),
+            anew.eq(limits.changed | self.life.changed),
         ]
         limited = Signal()  # in the cycle before, what stalls comes to an end
         m.d.sync += [
+            life.eq(self.life),
             begun_anew.eq(Cat(anew, begun_anew)),
             self.binding.eq(limits.hoq_life <= life.exponent),
             limited.eq(limits.hoq_life <= MAX_EXPONENT),
@@ -68,17 +72,17 @@ class HeadOfQueue(wiring.Component):
         granted = self.granted[vl]
         discards = Signal(len(self.limits.vl_stall_count), name=f"discards_{vl}")
         more = discards + 1
-        stalls, stalled_before = Signal(name=f"stalls_{vl}"), Signal(name=f"stalled_before_{vl}")
-        m.d.comb += [
-            stalls.eq(granted & counts & limited & (more == self.limits.vl_stall_count)),
-            self.stalled[vl].eq(stalled_before | stalls),
-        ]
-        with m.If(granted):
-            m.d.sync += discards.eq(Mux(counts & ~stalls, more, 0))
-
+        would_stall, stalled_before = Signal(name=f"would_stall_{vl}"), Signal(name=f"stalled_before_{vl}")
         ticks = Signal(_TICK_BITS, name=f"ticks_{vl}")
         at_limit = ticks >= EXPIRED_TICKS
-        m.d.comb += self.expired[vl].eq(at_limit & ~granted & ~stalled_before)
+        m.d.comb += [
+            would_stall.eq(counts & limited & (more == self.limits.vl_stall_count)),
+            self.stalled[vl].eq(stalled_before | (granted & would_stall)),
+            self.expired[vl].eq(~stalled_before & ~granted & at_limit),
+            self.beyond[vl].eq(stalled_before | Mux(granted, would_stall, at_limit)),
+        ]
+        with m.If(granted):
+            m.d.sync += discards.eq(Mux(counts & ~would_stall, more, 0))
         with m.If(~self.stalled[vl] & ~self.heads[vl]):
             m.d.sync += ticks.eq(0)
         with m.Elif(granted & ~stalled_before):

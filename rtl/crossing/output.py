@@ -30,7 +30,7 @@ class Output(wiring.Component):
 
     Args:
         vls: data VLs.
-        limited: it is a switch's, and has time limits.
+        limited: the inputs of a switch, whose ports have time limits, or 0.
 
     Members:
         phase: the cycle modulo 4.
@@ -42,11 +42,11 @@ class Output(wiring.Component):
         offered, slot: it made an offer in the cycle before, on this slot, one-hot. `cause`: why what it offered is
             swallowed.
         flow_control: it sends a flow control packet, granted in the cycle before.
-        granted, slot_granted: the offer of two cycles ago was accepted, on this slot, one-hot.
+        accepted: this input accepts the offer of the cycle before, one-hot, or none does.
         time_limits, life: its own, and the switch's.
     """
 
-    def __init__(self, vls: int, *, limited: bool) -> None:
+    def __init__(self, vls: int, *, limited: int) -> None:
         self.vls = vls
         self.limited = limited
         super().__init__(
@@ -62,9 +62,11 @@ class Output(wiring.Component):
                 "slot": In(vls + 1),
                 "cause": Out(CAUSE_BITS),
                 "flow_control": In(1),
-                "granted": In(1),
-                "slot_granted": In(vls + 1),
-                **({"time_limits": In(TimeLimitsSignature), "life": In(LifeLimit)} if limited else {}),
+                **(
+                    {"accepted": In(limited), "time_limits": In(TimeLimitsSignature), "life": In(LifeLimit)}
+                    if limited
+                    else {}
+                ),
             }
         )
 
@@ -107,16 +109,22 @@ class Output(wiring.Component):
         if self.limited:
             m.submodules.head_of_queue = head_of_queue = HeadOfQueue(self.vls)
             connect(m, flipped(self.time_limits), head_of_queue.limits)
-            m.d.sync += head_of_queue.discarded.eq(self.cause == cause_of(Discard.HOQ_LIFE))
+            # Its own register for what inputs accept: the matcher's is far, and what follows from that takes long.
+            accepted, slot_granted = Signal(self.limited), Signal.like(self.slot)
+            m.d.sync += [
+                head_of_queue.discarded.eq(self.cause == cause_of(Discard.HOQ_LIFE)),
+                accepted.eq(self.accepted),
+                slot_granted.eq(self.slot),
+            ]
             m.d.comb += [
                 head_of_queue.life.eq(self.life),
                 head_of_queue.heads.eq(self.heads),
-                head_of_queue.granted.eq(Mux(self.granted, self.slot_granted, 0)),
+                head_of_queue.granted.eq(Mux(accepted.any(), slot_granted, 0)),
             ]
             limit = Mux(head_of_queue.binding, cause_of(Discard.HOQ_LIFE), cause_of(Discard.LIFE_TIME))
             causes.append(("stalled", head_of_queue.stalled, Const(cause_of(Discard.STALLED))))
             causes.append(("expired", head_of_queue.expired, limit))
-            beyond = head_of_queue.stalled | head_of_queue.expired
+            beyond = head_of_queue.beyond
         cause: Value = Const(NOT_SWALLOWED, CAUSE_BITS)
         for name, slots, applies in reversed(causes):
             cause = Mux(self._offered_one_of(m, name, slots), applies, cause)

@@ -56,7 +56,8 @@ class Reader(wiring.Component):
             after.
         free: idle, or it takes up a packet in this cycle, or this is the last read.
         stays_free: it is free in the next cycle unless it takes up a packet in this one.
-        busy: mask of the output being served, from x_0+1 to the last busy cycle (section 8.3).
+        serves: mask of the output being served in the next cycle; that is so from x_0+1 to the last busy cycle
+            (section 8.3).
         leaves: mask of the output that was not available to others, and is from the next cycle on.
         memory: the buffer's read interface, seen from here.
         to_output: the mask of the output to which the row that is due (cycle x_r) goes (0: none is due).
@@ -82,7 +83,7 @@ class Reader(wiring.Component):
                 "fate": In(fate_layout(block_bits)),
                 "free": Out(1, init=1),
                 "stays_free": Out(1),
-                "busy": Out(outputs),
+                "serves": Out(outputs),
                 "leaves": Out(outputs),
                 "memory": In(BufferReadSignature(block_bits)),
                 "to_output": Out(outputs),
@@ -136,14 +137,12 @@ class Reader(wiring.Component):
             m.d.sync += [row.eq(self.grant), following.eq(Mux(self.grant, 2, 1)), final_due.eq(0)]
         with m.Elif(goes_on):
             m.d.sync += [row.eq(row + 1), following.eq(following + 1), final_due.eq(following == words)]
+        goes_to = Mux(self.grant, self.to, Mux(active & ~(last_read | over_early), served, 0))
         with m.If(self.grant):
             m.d.sync += [served.eq(self.to), active.eq(1)]
         with m.Elif(last_read | over_early):
             m.d.sync += active.eq(0)
-        m.d.comb += [
-            self.busy.eq(Mux(active & ~over_early, served, 0)),
-            self.to_output.eq(Mux(self.takes, self.to, Mux(goes_on, served, 0))),
-        ]
+        m.d.comb += self.to_output.eq(Mux(self.takes, self.to, Mux(goes_on, served, 0)))
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
         first = Signal()
@@ -168,6 +167,7 @@ class Reader(wiring.Component):
         ]
         self._fill_row(m, described, first)
         drops = scrap | swallowed | outlived
+        m.d.comb += self.serves.eq(Mux(drops | ends_early, 0, goes_to))
         m.d.sync += [dropped.eq(drops), early.eq(ends_early), self.done.eq(last_read | drops | ends_early)]
 
         # What comes behind the last read.

@@ -37,7 +37,7 @@ class InputSignature(wiring.Signature):
         causes: of each output that needs credits, why what it offered in the cycle before is swallowed.
         wide: mask of 4X outputs.
         some_free, several_free: one of its readers is free, and more than one.
-        busy: mask of the outputs being served, see `Reader`.
+        busy: mask of the outputs being served.
         holds: mask of the outputs that are not available because of that, from x_0 + 1 on.
         to_output, rows: of each reader, see `Reader`.
         outlived: the packet whose row 0 crosses in this cycle (x_0 + 1) has outlived its life time, and is swallowed.
@@ -196,11 +196,12 @@ class PacketStore(wiring.Component):
                 reader.description.eq(descriptions.description),
                 reader.fate.eq(fate),
             ]
-        m.d.comb += [crossing.outlived.eq(fate.outlived), crossing.busy.eq(any_of(reader.busy for reader in readers))]
+        m.d.comb += crossing.outlived.eq(fate.outlived)
         # Registers of their own: all inputs and outputs look at them.
         left = any_of(reader.leaves for reader in readers)
         free = Cat(reader.stays_free for reader in readers) & ~taker
         m.d.sync += [
+            crossing.busy.eq(any_of(reader.serves for reader in readers)),
             crossing.holds.eq((crossing.holds & ~left) | crossing.accepted),
             crossing.some_free.eq(free.any()),
             crossing.several_free.eq((free & (free - 1)).any()),

@@ -8,10 +8,11 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.rotation import at_number, lowest, number_of
 from rtl.widths import LIFE_BITS
-from wire.time_limits import EXPIRED_TICKS, LIFE_TIME_STAMPS, MAX_EXPONENT, TICK_CYCLES
+from wire.time_limits import EXPIRED_TICKS, LIFE_TIME_STAMPS, MAX_EXPONENT, NO_LIMIT, TICK_CYCLES
 
 __all__ = [
     "CLOCK_AT_RESET",
+    "LIMIT_AT_RESET",
     "LifeClock",
     "LifeLimit",
     "LifeTime",
@@ -32,9 +33,8 @@ _TICK_BITS: Final = (TICK_CYCLES - 1).bit_length()
 Tick = data.StructLayout({"valid": 1, "highest": LIFE_BITS})
 """This cycle is a tick of some exponent: then of all up to `highest`."""
 
-LifeLimit = data.StructLayout({"exponent": LIFE_BITS, "changed": 1, "ticks": 1, "tick": Tick})
-"""What an output must know: LIFE_TIME, whether it will be another in the next cycle, whether this is a tick of it, and
-the tick."""
+LifeLimit = data.StructLayout({"exponent": LIFE_BITS, "changed": 1, "tick": Tick})
+"""What an output must know, in the cycle before: LIFE_TIME, whether it is another than before, the tick."""
 
 Stamp = unsigned((LIFE_TIME_STAMPS - 1).bit_length())
 """L of the contract, a number of ticks."""
@@ -45,6 +45,11 @@ LifeClock = data.StructLayout({"limits": 1, "now": Stamp, "near": _NEAR, "before
 A stamp comes late out of a block RAM, and so what it is compared with is ready: `near` is the mask of the lower bits
 that one of the last EXPIRED_TICKS stamps may have, `before` its upper bits if it is in the second half of those.
 """
+
+
+LIMIT_AT_RESET: Final = LifeLimit.const(
+    {"exponent": NO_LIMIT, "changed": 0, "tick": {"valid": 1, "highest": MAX_EXPONENT}}
+)
 
 
 def is_tick_of(tick: data.View, exponent: Value) -> Value:
@@ -79,8 +84,8 @@ class LifeTime(wiring.Component):
 
     Members:
         exponent, exponent_follows, changed: LIFE_TIME, what it will be in the next cycle, whether that is another.
-        limit: for outputs.
-        clock_follows: the clock in the next cycle, for inputs: they have it in registers of their own.
+        limit, clock_follows: of the next cycle, what outputs must know, and inputs. They have registers of their own
+            for it.
     """
 
     exponent: In(LIFE_BITS)
@@ -92,15 +97,17 @@ class LifeTime(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """A tick of an exponent is one of all lower ones: the zeros that a cycle's number ends in say which."""
         m = Module()
-        following = Signal(_TICK_BITS + MAX_EXPONENT, init=1)  # the number of the next cycle
-        tick = Signal(Tick, init={"valid": 1, "highest": MAX_EXPONENT})
+        following = Signal(_TICK_BITS + MAX_EXPONENT, init=2)  # the number of the cycle behind the next one
+        tick = Signal(Tick, init=LIMIT_AT_RESET["tick"])
+        tick_follows = Signal(Tick, init={"valid": 0, "highest": MAX_EXPONENT})
         clock = Signal(LifeClock, init=CLOCK_AT_RESET)
         follows = self.clock_follows
         zeros = lowest(m, Cat(following[_TICK_BITS:], Const(1, 1)))
         m.d.sync += [
             following.eq(following + 1),
-            tick.valid.eq(following[:_TICK_BITS] == 0),
-            tick.highest.eq(number_of(zeros)),
+            tick_follows.valid.eq(following[:_TICK_BITS] == 0),
+            tick_follows.highest.eq(number_of(zeros)),
+            tick.eq(tick_follows),
             clock.eq(follows),
         ]
         m.d.comb += follows.eq(clock)
@@ -112,9 +119,8 @@ class LifeTime(wiring.Component):
             ]
         m.d.comb += [
             follows.limits.eq(self.exponent_follows <= MAX_EXPONENT),
-            self.limit.exponent.eq(self.exponent),
+            self.limit.exponent.eq(self.exponent_follows),
             self.limit.changed.eq(self.changed),
-            self.limit.ticks.eq(is_tick_of(tick, self.exponent)),
-            self.limit.tick.eq(tick),
+            self.limit.tick.eq(tick_follows),
         ]
         return m

@@ -80,6 +80,7 @@ PacketVerdict = data.StructLayout(
         "words": INDEX_BITS,
         "n": LENGTH_BITS,
         "dlid": 16,
+        "multicast": 1,
         "sl": SL_BITS,
         "need": NEED_BITS,
     }
@@ -87,7 +88,8 @@ PacketVerdict = data.StructLayout(
 """What became of a packet, in cycle c_e+2.
 
 `delimiter` is 0 for a cut packet, 1 for EGP, 2 for EBP; `k` the index of the end row; `words` is k, and 0 in all other
-cycles. `n`, `dlid`, `sl` are 0 if the header was not processed, `need` if the packet was not accepted.
+cycles. If the header was not processed `n`, `dlid`, `sl` are 0, and it is no `multicast`; `need` is 0 if the packet was
+not accepted.
 """
 
 
@@ -200,13 +202,19 @@ class PacketCheck(wiring.Component):
             first_vl = lrh_field(self.head, "vl")
             m.d.sync += [
                 packet.valid.eq(0),
+                self.verdict.multicast.eq(0),
                 packet.slot.eq(self._slot(first_vl)),
                 accepted.eq(0),
                 vl.eq(first_vl),
             ]
         m.d.sync += decides.eq(header.valid)
         with m.If(header.valid):
-            m.d.sync += [packet.eq(header), own.eq(objection), was_on_credit.eq(on_credit)]
+            m.d.sync += [
+                packet.eq(header),
+                self.verdict.multicast.eq(is_multicast(header.dlid)),
+                own.eq(objection),
+                was_on_credit.eq(on_credit),
+            ]
         has_no_room = (own == Verdict.GOOD) & (node.relay == Verdict.OVERRUN)
         m.d.comb += [
             self.spends.eq(decides & was_on_credit & ~has_no_room),

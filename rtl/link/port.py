@@ -11,7 +11,6 @@ from rtl.link.crc import IcrcCheck, VcrcCheck
 from rtl.link.flow_control import CreditSignature, FlowControl, Watchdog
 from rtl.link.link_packet import LinkPacketCheck
 from rtl.link.marking import Marked
-from rtl.link.multicast_dlid import is_multicast
 from rtl.link.packet_check import AdmissionSignature, PacketCheck
 from rtl.link.port_state import PortStateMachine
 from rtl.link.receive import Receiver
@@ -308,8 +307,8 @@ class LinkPort(wiring.Component):
             Counter.RCV_PKTS: verdict.valid,
             PacketCounter.UNICAST_XMIT_PKTS: transmitter.packet_sent & ~transmitter.multicast,
             PacketCounter.MULTICAST_XMIT_PKTS: transmitter.packet_sent & transmitter.multicast,
-            PacketCounter.UNICAST_RCV_PKTS: verdict.valid & ~is_multicast(verdict.dlid),
-            PacketCounter.MULTICAST_RCV_PKTS: verdict.valid & is_multicast(verdict.dlid),
+            PacketCounter.UNICAST_RCV_PKTS: verdict.valid & ~verdict.multicast,
+            PacketCounter.MULTICAST_RCV_PKTS: verdict.valid & verdict.multicast,
         }
         amounts |= {Counter.XMIT_DATA: transmitter.words, Counter.RCV_DATA: verdict.words}
         m.d.comb += [counters.counts[counter.name].eq(value) for counter, value in counts.items()]
@@ -367,9 +366,12 @@ class LinkPort(wiring.Component):
             buffer_overruns.threshold.eq(registers.overrun_errors),
         ]
         recoveries = Cat(parts.watchdog.expired, parts.port_state.link_recovered)
-        # The agent checks the ICRC of a packet that this port has long done with: two errors may meet.
-        physical_errors = Cat(physical | bad_packet, self.icrc_error)
-        rcv_errors = Cat(physical | bad_packet | malformed | overrun, self.icrc_error)
+        # The agent checks the ICRC of a packet that this port has long done with: two errors may meet. It is far away.
+        physical_errors, rcv_errors = Signal(2), Signal(2)  # in the cycle before
+        m.d.sync += [
+            physical_errors.eq(Cat(physical | bad_packet, self.icrc_error)),
+            rcv_errors.eq(Cat(physical | bad_packet | malformed | overrun, self.icrc_error)),
+        ]
         counts: _Moves = {
             Counter.SYMBOL_ERROR: symbol_error,
             Counter.LINK_ERROR_RECOVERY: recoveries.any(),

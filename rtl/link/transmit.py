@@ -173,7 +173,7 @@ class Transmitter(wiring.Component):
             self.words.eq(Mux(self.packet_sent, index, 0)),
             self.reason.eq(Mux(send.first, reason, Discard.INACTIVE)),
         ]
-        with m.If(send.valid & send.first & ~refused):
+        with m.If(send.valid & send.first & ~send.last & ~outlived & data_passes):
             m.d.comb += self.sent.eq(1 << send.slot)
 
         m.submodules.dlid = dlid = MulticastDlid()

@@ -45,13 +45,14 @@ class CcKey(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Check, count, lease; registers."""
         m = Module()
-        key = Signal(CC_KEY_BITS)
+        key, key_follows = Signal(CC_KEY_BITS), Signal(CC_KEY_BITS)
         kept_protect, protect = Signal(_PROTECT.width), Signal(_PROTECT.width)
         period, violations = Signal(_PERIOD.width), Signal(_VIOLATIONS.width)
         m.submodules.lease = lease = Lease(_PERIOD.width)
-        good, violated = Signal(), Signal()
+        good, violated = Signal(init=1), Signal()
+        m.d.sync += [key.eq(key_follows), good.eq((key_follows == 0) | (key_follows == self.given))]
         m.d.comb += [
-            good.eq((key == 0) | (key == self.given)),
+            key_follows.eq(key),
             protect.eq(Mux(lease.expired, 0, kept_protect)),
             self.answered.eq(good | (self.get & ~protect)),
             violated.eq(self.check & ~self.answered),
@@ -78,7 +79,7 @@ class CcKey(wiring.Component):
         at = dict(zip(words, here, strict=True))
         for half, word in enumerate(reversed(_KEY_WORDS)):
             with m.If(access.write & at[word]):
-                m.d.sync += key.word_select(half, WORD_BITS).eq(value)
+                m.d.comb += key_follows.word_select(half, WORD_BITS).eq(value)
         with m.If(access.write & at[_PROTECT.word]):
             m.d.sync += [kept_protect.eq(_PROTECT.of(value)), period.eq(_PERIOD.of(value))]
         with m.If(access.write & at[_VIOLATIONS.word] & (_VIOLATIONS.of(value) == 0)):

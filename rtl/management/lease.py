@@ -39,23 +39,23 @@ class Lease(wiring.Component):
         It expires in the last cycle of the last one, and that cycle already sees it.
         """
         m = Module()
-        seconds = Signal(self._period_bits)  # left, this one included
+        seconds, is_last = Signal(self._period_bits), Signal()  # left, this one included; it is the only one
         second = Signal(DATA_BITS)
         cycles = Signal(DATA_BITS)  # of this second, the next one included
         ends, next_ends, starts = Signal(), Signal(), Signal()  # this is the last cycle of a second; the next one is
         m.d.comb += [
-            self.expired.eq(ends & (seconds == 1)),
+            self.expired.eq(ends & is_last),
             starts.eq(self.violated & ((seconds == 0) | self.expired)),
             next_ends.eq(Mux(starts, self.second == 1, cycles == second)),
         ]
         with m.If(starts | (seconds != 0)):  # else it rests, and so may a simulator
             m.d.sync += [ends.eq(next_ends), cycles.eq(cycles + 1)]
         with m.If(starts):
-            m.d.sync += [seconds.eq(self.period), second.eq(self.second), cycles.eq(2)]
+            m.d.sync += [seconds.eq(self.period), is_last.eq(self.period == 1), second.eq(self.second), cycles.eq(2)]
         with m.Elif(self.stops):
-            m.d.sync += seconds.eq(0)
+            m.d.sync += [seconds.eq(0), is_last.eq(0)]
         with m.Elif(ends & (seconds != 0)):
-            m.d.sync += seconds.eq(seconds - 1)
+            m.d.sync += [seconds.eq(seconds - 1), is_last.eq(seconds == 2)]
         with m.If(next_ends):
             m.d.sync += cycles.eq(1)
         return m

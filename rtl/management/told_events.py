@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -61,7 +61,7 @@ class LatestEvents(wiring.Component):
     Members:
         happens: it is an event of these traps, in this cycle. `event`: this, in the next.
         begins: one-hot: step 0 of a trap of these is in this cycle.
-        told: the latest event of that trap, as visible then; from the second cycle after on.
+        told: the latest event of that trap, as visible then; from the third cycle after on.
     """
 
     def __init__(self, event: data.StructLayout, traps: int) -> None:
@@ -70,10 +70,17 @@ class LatestEvents(wiring.Component):
         super().__init__({"happens": In(traps), "event": In(event), "begins": In(traps), "told": Out(event)})
 
     def elaborate(self, platform: object) -> Module:
-        """A few places, of which one is free: there the next event goes."""
+        """A few places, of which one is free: there the next event goes. It comes from far, and waits for a cycle."""
         m = Module()
-        happens, begins = Signal(self._traps), Signal(self._traps)
-        m.d.sync += [happens.eq(self.happens), begins.eq(self.begins)]
+        happens, begins = (
+            [Signal(self._traps, name=f"{name}_{ago}") for ago in (1, 2)] for name in ("happens", "begins")
+        )
+        event = Signal(self._event)
+        m.d.sync += [
+            Cat(happens).eq(Cat(self.happens, happens)),
+            Cat(begins).eq(Cat(self.begins, begins)),
+            event.eq(self.event),
+        ]
 
         place_bits = (self._traps + 1).bit_length()
         latest = [Signal(place_bits, name=f"latest_{trap}") for trap in range(self._traps)]
@@ -83,15 +90,15 @@ class LatestEvents(wiring.Component):
         m.submodules.events = events = Memory(shape=self._event, depth=len(used), init=[], attrs=LUT_RAM)
         write, read = events.write_port(), events.read_port(domain="comb")
         m.d.comb += [
-            write.en.eq(happens.any()),
+            write.en.eq(happens[-1].any()),
             write.addr.eq(free),
-            write.data.eq(self.event),
+            write.data.eq(event),
             read.addr.eq(told),
             self.told.eq(read.data),
         ]
         for trap, place in enumerate(latest):
-            with m.If(begins[trap]):
+            with m.If(begins[-1][trap]):
                 m.d.sync += told.eq(place)
-            with m.If(happens[trap]):
+            with m.If(happens[-1][trap]):
                 m.d.sync += place.eq(free)
         return m

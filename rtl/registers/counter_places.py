@@ -62,7 +62,13 @@ _LENGTHS: Final = (Counter.XMIT_DATA, Counter.RCV_DATA)
 VL_XMIT_WAITS: Final = {vl: f"VL_XMIT_WAIT_{vl}" for vl in range(VL15 + 1)}
 """What the counters by VL are called."""
 
-COUNTED_LATE: Final = (Counter.XMIT_WAIT.name, Counter.XMIT_CONSTRAINT_ERRORS.name, *VL_XMIT_WAITS.values())
+COUNTED_LATE: Final = (
+    Counter.RCV_ERRORS.name,
+    Counter.XMIT_CONSTRAINT_ERRORS.name,
+    Counter.XMIT_WAIT.name,
+    Detail.LOCAL_PHYSICAL_ERRORS.name,
+    *VL_XMIT_WAITS.values(),
+)
 """What a cycle counts of these is known late in it, and far from the port: counters have it a cycle later."""
 
 

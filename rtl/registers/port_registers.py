@@ -234,11 +234,12 @@ class PortRegisters(wiring.Component):
         ]
         return m
 
-    def _writes_soon(self, m: Module, register: PortRegister, allowed: Value) -> Signal:
-        """A write of REGISTER, with what was ALLOWED of the value given in the cycle before; it need not be decoded."""
-        given, strobe = self.given, Signal(name=f"writes_{register.name.lower()}")
-        m.d.sync += strobe.eq(given.select & given.write & (given.offset == register) & allowed)
-        return strobe
+    def _writes_soon(self, m: Module, register: PortRegister, allowed: Value) -> Value:
+        """A write of REGISTER, with what was ALLOWED of the value given in the cycle before. Then its offset is looked
+        at; whose page it is comes late there, and has a register of its own."""
+        of_register = Signal(name=f"writes_{register.name.lower()}")
+        m.d.sync += of_register.eq((self.given.offset == register) & allowed)
+        return of_register & self.reg.select & self.reg.write
 
     def _fits(self, m: Module) -> dict[int, Signal]:
         """Whether what is written has so many bits at most; what is above is looked at once."""

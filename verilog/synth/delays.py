@@ -3,7 +3,8 @@
 To ABC9 a block RAM's answer is there when the cycle begins; in truth a third of the cycle is over then. Its times of
 black boxes from a clock on do not come to ABC, those through boxes do. So while ABC9 runs there is a box behind each
 answer, which delays it; afterwards the box is a wire. It is a black one: ABC would see that a white one does nothing.
-Likewise it is told what is left to do of what leaves a component late.
+Likewise it is told that what comes to a component from others has come a long way, and what is left to do of what
+leaves one late.
 """
 
 from __future__ import annotations
@@ -42,6 +43,15 @@ _LATE = (
 )
 """Patterns of outputs of components, and what their ways take behind them."""
 
+_ARRIVAL_PS = 3_000
+"""From the clock to what comes to a component: out of a register of another one, across much of the FPGA."""
+
+_PROMPT = r"clk|rst"
+"""Pattern of inputs that do not come late."""
+
+_TIMED = r"\w+_acceptance"
+"""Pattern of components that are in the times of others, from the clock on."""
+
 _MODULE = re.compile(r"^module \\(\w+)\n(?:  .*\n)*end\n", re.M)
 
 _CELL = re.compile(r"(?:  attribute .*\n)*  cell \\(\w+) .*\n(?:    .*\n)*  end\n")
@@ -74,8 +84,9 @@ class Box(NamedTuple):
         return f"setparam -set WIDTH {self.bits} {cells}; chtype -set $buf {cells}; delete ={self.name}; "
 
 
-def with_boxes(rtlil: str) -> tuple[str, set[Box]]:
-    """A design whose memories are mapped, with a box behind each late answer; and the boxes it has."""
+def with_boxes(rtlil: str, top: str) -> tuple[str, set[Box]]:
+    """A design whose memories are mapped, with a box behind each late answer; and the boxes it has. TOP is its top
+    module, all others are components of it."""
     boxes: set[Box] = set()
     widths: dict[tuple[str, str], int] = {}
     count = 0
@@ -101,22 +112,39 @@ def with_boxes(rtlil: str) -> tuple[str, set[Box]]:
                 )
         return "".join((*wires, text, *delays))
 
-    return _MODULE.sub(lambda module: _leaving(module[0], boxes), _CELL.sub(behind, rtlil)), boxes
+    return _MODULE.sub(lambda module: _at_ports(module[0], top, boxes), _CELL.sub(behind, rtlil)), boxes
 
 
-def _leaving(module: str, boxes: set[Box]) -> str:
-    """A module with a box before each late output, if it is no black one; the boxes are added to these."""
+def _at_ports(module: str, top: str, boxes: set[Box]) -> str:
+    """A component that is mapped apart, with a box behind each input and before each late output; the boxes are added
+    to these."""
+    name = module[len("module \\") :].split("\n", 1)[0]
     if "\n  cell " not in module:
         return module
+    if name != top and not re.fullmatch(_TIMED, name):
+        for wire, bits, port in _ports(module, "input", rf"(?!(?:{_PROMPT})\n)[^ \n]+"):
+            box, inside = Box(int(bits or 1), _ARRIVAL_PS), f"$arriving${port}"
+            boxes.add(box)
+            module = _with_box(module, wire, box, port, inside, f"\\{port}", inside)
     for ports, delay_ps in _LATE:
-        for wire, bits, port in re.findall(rf"^(  wire (?:width (\d+) )?output \d+ \\({ports})\n)", module, re.M):
+        for wire, bits, port in _ports(module, "output", ports):
             box, inside = Box(int(bits or 1), delay_ps), f"$leaving${port}"
             boxes.add(box)
-            rest = re.sub(rf"\\{port}(?=[ \n])", inside, module.replace(wire, ""))
-            first, rest = rest.removesuffix("end\n").split("\n", 1)
-            delay = f"  cell \\{box.name} {inside}$delay\n    connect \\A {inside}\n    connect \\Y \\{port}\n  end\n"
-            module = f"{first}\n{wire}  wire width {box.bits} {inside}\n{rest}{delay}end\n"
+            module = _with_box(module, wire, box, port, inside, inside, f"\\{port}")
     return module
+
+
+def _ports(module: str, direction: str, names: str) -> list[tuple[str, str, str]]:
+    """Of each of a module's ports of such names: the line that says so, its width or none, its name."""
+    return re.findall(rf"^(  wire (?:width (\d+) )?{direction} \d+ \\({names})\n)", module, re.M)
+
+
+def _with_box(module: str, wire: str, box: Box, port: str, inside: str, before: str, behind: str) -> str:
+    """A module in which PORT, of the line WIRE, is called INSIDE wherever it is used, and a box is between the two."""
+    rest = re.sub(rf"\\{re.escape(port)}(?=[ \n])", lambda _: inside, module.replace(wire, ""))
+    first, rest = rest.removesuffix("end\n").split("\n", 1)
+    cell = f"  cell \\{box.name} {inside}$delay\n    connect \\A {before}\n    connect \\Y {behind}\n  end\n"
+    return f"{first}\n{wire}  wire width {box.bits} {inside}\n{rest}{cell}end\n"
 
 
 def _width(rtlil: str, kind: str, port: str) -> int:

@@ -113,7 +113,7 @@ def _map(modules: Sequence[str], open_outputs: dict[str, list[str]], directory: 
     boxes: set[delays.Box] = set()
     for module in modules:
         file = directory / f"{module}.il"
-        text, found = delays.with_boxes(file.read_text())
+        text, found = delays.with_boxes(file.read_text(), TOP)
         file.write_text(text)
         boxes |= found
     (directory / _BOXES).write_text("".join((multiplexers.BOXES, *(box.verilog for box in sorted(boxes)))))

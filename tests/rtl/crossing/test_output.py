@@ -11,7 +11,7 @@ ALL = 0b111
 
 def waiting(cycles: list[dict[str, int]]) -> list[int]:
     """The slots of an output of two data VLs that wait, cycle by cycle, the output itself above them."""
-    dut = Output(2, limited=False)
+    dut = Output(2, limited=0)
     found = []
 
     async def drive(ctx: Any) -> None:

@@ -24,7 +24,7 @@ def test_what_is_told_is_the_latest_event_before_the_trap_begins(is_switch: bool
         for number in range(1, 400):
             happens = rng.randrange(1 << traps) if rng.random() < (0.1, 0.5, 1)[seed] else 0
             begins = rng.choice([*latest]) if latest and rng.random() < 0.1 else None
-            if told is not None and since >= 2:
+            if told is not None and since >= 3:
                 assert ctx.get(events.told.slid) == told
             ctx.set(events.happens, happens)
             ctx.set(events.event.slid, number - 1)  # of what happened in the cycle before

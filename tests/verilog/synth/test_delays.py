@@ -84,7 +84,7 @@ module \\top_acceptance
   wire width 2 output 2 \\accepted
 end
 """
-    assert with_boxes(before) == (after, {Box(1, 4260), Box(2, 4500)})
+    assert with_boxes(before, TOP) == (after, {Box(1, 4260), Box(2, 4500)})
 
 
 def test_what_leaves_a_component_late_goes_through_a_box_on_its_way_out():
@@ -124,7 +124,60 @@ module \\top_agent_store
   wire width 2 output 1 \\crossing__rows__0
 end
 """
-    assert with_boxes(before) == (after, {Box(2, 5000), Box(1, 4400)})
+    assert with_boxes(before, TOP) == (after, {Box(2, 5000), Box(1, 4400)})
+
+
+def test_what_comes_to_a_component_goes_through_a_box_but_for_the_clock_and_what_is_in_another_ones_time():
+    before = """module \\top_port
+  wire input 1 \\clk
+  wire width 2 input 2 \\rx__data
+  wire \\clk_divided
+  cell $_NOT_ \\given
+    connect \\A \\rx__data [1]
+    connect \\C \\clk
+  end
+end
+module \\top_store_acceptance
+  wire width 2 input 1 \\offers
+  cell $_NOT_ \\given
+    connect \\A \\offers [1]
+  end
+end
+module \\top
+  wire width 2 input 1 \\offers
+  cell $_NOT_ \\given
+    connect \\A \\offers [1]
+  end
+end
+"""
+    after = """module \\top_port
+  wire width 2 input 2 \\rx__data
+  wire width 2 $arriving$rx__data
+  wire input 1 \\clk
+  wire \\clk_divided
+  cell $_NOT_ \\given
+    connect \\A $arriving$rx__data [1]
+    connect \\C \\clk
+  end
+  cell \\DELAY_3000_OF_2 $arriving$rx__data$delay
+    connect \\A \\rx__data
+    connect \\Y $arriving$rx__data
+  end
+end
+module \\top_store_acceptance
+  wire width 2 input 1 \\offers
+  cell $_NOT_ \\given
+    connect \\A \\offers [1]
+  end
+end
+module \\top
+  wire width 2 input 1 \\offers
+  cell $_NOT_ \\given
+    connect \\A \\offers [1]
+  end
+end
+"""
+    assert with_boxes(before, TOP) == (after, {Box(2, 3000)})
 
 
 @pytest.mark.slow
