@@ -1,6 +1,6 @@
 """Virtual output queues: one queue for each (output, slot), so no packet waits for another output."""
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data
 
 from rtl.crossing.copies import CopyQueues
@@ -27,8 +27,7 @@ class VirtualOutputQueues(InputQueues):
         m = Module()
         port, heads = self.queueing, self.queueing.heads
         slots = self.vls + 1
-        joins = port.packet.output * slots + port.packet.slot
-        queues = self._packet_queues(m, self.outputs * slots, None if self.one_each else _KEY, joins)
+        queues = self._packet_queues(m, self.outputs * slots, None if self.one_each else _KEY, self._joined())
 
         # What could go is known when its cycle begins, except for a head taken in the cycle before: its
         # request lasts a cycle longer, and its output is not available in that cycle.
@@ -49,6 +48,15 @@ class VirtualOutputQueues(InputQueues):
             self._find_firsts(m, queues, None, list(heads.slots_offered))
             m.d.sync += [heads.requests.eq(requests), heads.starving.eq(starving)]
         return m
+
+    def _joined(self) -> Value:
+        """The number of the queue that a packet joins, from a table: where slots are no power of two, synthesis would
+        take a multiplier for it, which is far away, and slow."""
+        packet, slots = self.queueing.packet, self.vls + 1
+        count = self.outputs * slots
+        slot = packet.slot[: (slots - 1).bit_length()]
+        numbers = (output * slots + number for output in range(self.outputs) for number in range(1 << len(slot)))
+        return Array(Const(min(number, count - 1), range(count)) for number in numbers)[Cat(slot, packet.output)]
 
     def _find_firsts(self, m: Module, queues: PacketQueues, copies: CopyQueues | None, offered: list[Value]) -> None:
         """Of each output, the first block of the head of the queue that it offers to, one-hot: of the output's slots,

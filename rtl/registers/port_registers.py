@@ -154,10 +154,12 @@ class PortRegisters(wiring.Component):
         with m.If(writes(PortRegister.PHYSICAL_STATE, is_one_of(*may_be_wanted))):
             m.d.sync += wanted.eq(value)
         m.d.comb += self.polling.eq(wanted == PortPhysicalState.POLLING)
+        is_x1, is_x4 = (self.given.wdata == width for width in (LinkWidth.X1, LinkWidth.X4))
+        to_x4 = Signal()
+        m.d.sync += to_x4.eq(is_x4)
         m.d.comb += self.wide_follows.eq(self.wide)
-        codes = (LinkWidth.X1, LinkWidth.X4)
-        with m.If(self._writes_soon(m, PortRegister.WIDTH, Cat(self.given.wdata == code for code in codes).any())):
-            m.d.comb += self.wide_follows.eq(code == LinkWidth.X4)
+        with m.If(self._writes_soon(m, PortRegister.WIDTH, is_x1 | is_x4)):
+            m.d.comb += self.wide_follows.eq(to_x4)
         m.d.sync += self.wide.eq(self.wide_follows)
         for mtu in range(1, most_mtu + 1):
             with m.If(writes(PortRegister.NEIGHBOR_MTU, is_one_of(mtu))):

@@ -83,8 +83,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "VL15 takes credits",
         "link/transmit.py",
-        "m.d.comb += self.sent.eq(1 << send.slot)",
-        "m.d.comb += self.sent.eq(1 << Mux(is_vl15, 0, send.slot))",
+        "data_passes):\n            m.d.comb += self.sent.eq(1 << send.slot)",
+        "passes):\n            m.d.comb += self.sent.eq(1 << Mux(is_vl15, 0, send.slot))",
         mixed("credits_run_out", "S"),
         Kind.ROW,
         "S[2]",

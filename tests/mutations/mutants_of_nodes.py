@@ -221,8 +221,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "a trap of a wrong Q_Key tells of the latest wrong key",
         "management/told_events.py",
-        "with m.If(happens[trap]):",
-        "with m.If(happens.any()):",
+        "with m.If(happens[-1][trap]):",
+        "with m.If(happens[-1].any()):",
         mixed("wrong_keys", "H1"),
         Kind.DELIVER,
         "H1[1]",

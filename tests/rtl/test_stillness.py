@@ -24,9 +24,11 @@ ADAPTER = ("host_receive.cycle",)  # for records of the trace
 SWITCH = (
     "life_time.following",  # the clock of time limits
     "life_time.tick",
+    "life_time.tick_follows",
     "congestion_log.phase",  # the clock of TimeStamp
     "congestion_log.stamp",
 )
+OUTPUT = ("head_of_queue.life",)  # what it has of that clock
 PORT = (
     "transmitter.idle.state",  # idle data
     "transmitter.tx",
@@ -49,6 +51,8 @@ def moving() -> Iterator[str]:
         ("", WIRES),
         ("switch.", NODE),
         ("switch.", SWITCH),
+        ("switch.output_0.", OUTPUT),
+        ("switch.output_1.", OUTPUT),
         ("switch.port_0.", ACTIVE_PORT),
         ("switch.input_0.", INPUT_OF_ACTIVE_PORT),
         ("switch.port_1.", PORT),  # polls: nothing is plugged in
