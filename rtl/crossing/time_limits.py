@@ -92,7 +92,8 @@ class LifeTime(wiring.Component):
         """A tick of an exponent is one of all lower ones: the zeros that a cycle's number ends in say which."""
         m = Module()
         following = Signal(_TICK_BITS + MAX_EXPONENT, init=2)  # the number of the cycle behind the next one
-        tick, tick_follows = Signal(Tick, init={"valid": 1, "highest": MAX_EXPONENT}), Signal(Tick)
+        tick = Signal(Tick, init={"valid": 1, "highest": MAX_EXPONENT})
+        tick_follows = Signal(Tick)
         clock = Signal(LifeClock, init=CLOCK_AT_RESET)
         follows = self.clock_follows
         zeros = lowest(m, Cat(following[_TICK_BITS:], Const(1, 1)))
