@@ -302,6 +302,6 @@ class Buffer(wiring.Component):
             with m.If(release.pool[slot]):
                 m.d.sync += tails[slot].eq(release.last)
             charged = Mux(fill.accept & (fill.accept_slot == slot), fill.accept_need, 0)
-            # What is released is the last to be known. What is charged is never more than what is free.
+            # What is released is the last to be known. Unsigned, the sum is right by its lower bits.
             m.d.sync += free.eq((free + cancelled - charged)[: len(free)] + released)
             m.d.comb += fill.free[slot].eq(free)

@@ -125,7 +125,7 @@ def connect_crossing(
         ]
         if life is not None:
             connect(m, port.time_limits, output.time_limits)
-            m.d.comb += [output.life.eq(life), output.accepted.eq(Cat(side.accepted[o] for side in inputs))]
+            m.d.comb += [output.life_follows.eq(life), output.accepted.eq(Cat(side.accepted[o] for side in inputs))]
     for o, sink in enumerate(sinks, start=len(ports)):
         m.d.comb += [
             sink.taken.eq(held[o]),

@@ -4,9 +4,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.crossing.time_limits import LIMIT_AT_RESET, LifeLimit, is_tick_of
+from rtl.crossing.time_limits import LifeLimit, Tick, is_tick_of
 from rtl.registers.port_registers import TimeLimitsSignature
-from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, STALL_TICKS
+from rtl.widths import LIFE_BITS
+from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, NO_LIMIT, STALL_TICKS
 
 __all__ = ["HeadOfQueue"]
 
@@ -20,7 +21,7 @@ class HeadOfQueue(wiring.Component):
     last to be known of what decides.
 
     Members:
-        limits: HOQ_LIFE, VL_STALL_COUNT; `life`: LIFE_TIME and tick of the next cycle.
+        limits: HOQ_LIFE, VL_STALL_COUNT; `life_follows`: LIFE_TIME, and what else there is to know of the next cycle.
         heads: mask of the data VLs that have a visible head.
         granted, discarded: mask of the data VL that was granted a packet two cycles ago; whether that is swallowed
             because of HOQ_LIFE.
@@ -33,7 +34,7 @@ class HeadOfQueue(wiring.Component):
         super().__init__(
             {
                 "limits": In(TimeLimitsSignature),
-                "life": In(LifeLimit),
+                "life_follows": In(LifeLimit),
                 "heads": In(vls),
                 "granted": In(vls),
                 "discarded": In(1),
@@ -47,19 +48,20 @@ class HeadOfQueue(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Ticks of the smaller exponent, then VL by VL."""
         m = Module()
-        limits = self.limits
+        limits, follows = self.limits, self.life_follows
         tick, anew = Signal(), Signal()
         begun_anew = Signal(2)  # in this cycle, in the one before
-        life = Signal(LifeLimit, init=LIMIT_AT_RESET)  # of this cycle
+        life_time, tick_of = Signal(LIFE_BITS, init=NO_LIMIT), Signal(Tick)
         m.d.comb += [
-            tick.eq(is_tick_of(life.tick, limits.hoq_life) | is_tick_of(life.tick, life.exponent)),
-            anew.eq(limits.changed | self.life.changed),
+            tick.eq(is_tick_of(tick_of, limits.hoq_life) | is_tick_of(tick_of, life_time)),
+            anew.eq(limits.changed | follows.changed),
         ]
         limited = Signal()  # in the cycle before, what stalls comes to an end
         m.d.sync += [
-            life.eq(self.life),
+            life_time.eq(follows.exponent),
+            tick_of.eq(follows.tick),
             begun_anew.eq(Cat(anew, begun_anew)),
-            self.binding.eq(limits.hoq_life <= life.exponent),
+            self.binding.eq(limits.hoq_life <= life_time),
             limited.eq(limits.hoq_life <= MAX_EXPONENT),
         ]
         counts = self.discarded & ~begun_anew.any()

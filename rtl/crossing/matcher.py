@@ -76,16 +76,20 @@ class Grant(wiring.Component):
             vl_arbiter.served.eq(self.slot_granted[:vls]),
         ]
 
-        # The input is chosen for every VL at the same time as between them.
+        # The input is chosen for VL15 and for data at the same time as between the two.
         vl15 = Signal()
         some_data = Signal()
+        candidates = Signal(self.inputs)
+        place = Signal(self.inputs)
         m.d.comb += [
             vl15.eq(self.eligible[vls].any()),
             vl_arbiter.eligible.eq(Cat(self.eligible[vl].any() for vl in range(vls))),
             some_data.eq(vl_arbiter.eligible.any()),
+            candidates.eq(select(vl_arbiter.chosen, [self.eligible[vl] for vl in range(vls)])),
+            place.eq(select(vl_arbiter.chosen, [places[vl] for vl in range(vls)])),
         ]
-        *of_data, to_vl15 = (first_from(m, self.eligible[slot], places[slot]) for slot in range(vls + 1))
-        to_data = select(vl_arbiter.chosen, of_data)
+        to_vl15 = first_from(m, self.eligible[vls], places[vls])
+        to_data = first_from(m, candidates, place)
         m.d.sync += [
             self.flow_control.eq(self.available & ~vl15 & (self.urgent | (self.changed & ~some_data))),
             self.offered.eq(self.available & (vl15 | (some_data & ~self.urgent))),

@@ -30,7 +30,7 @@ class Output(wiring.Component):
 
     Args:
         vls: data VLs.
-        limited: the inputs of a switch, whose ports have time limits, or 0.
+        limited: of a switch, how many inputs there are: its ports have time limits. Else 0.
 
     Members:
         phase: the cycle modulo 4.
@@ -43,7 +43,7 @@ class Output(wiring.Component):
             swallowed.
         flow_control: it sends a flow control packet, granted in the cycle before.
         accepted: this input accepts the offer of the cycle before, one-hot, or none does.
-        time_limits, life: its own, and the switch's.
+        time_limits, life_follows: its own, and the switch's in the next cycle.
     """
 
     def __init__(self, vls: int, *, limited: int) -> None:
@@ -63,7 +63,7 @@ class Output(wiring.Component):
                 "cause": Out(CAUSE_BITS),
                 "flow_control": In(1),
                 **(
-                    {"accepted": In(limited), "time_limits": In(TimeLimitsSignature), "life": In(LifeLimit)}
+                    {"accepted": In(limited), "time_limits": In(TimeLimitsSignature), "life_follows": In(LifeLimit)}
                     if limited
                     else {}
                 ),
@@ -117,7 +117,7 @@ class Output(wiring.Component):
                 slot_granted.eq(self.slot),
             ]
             m.d.comb += [
-                head_of_queue.life.eq(self.life),
+                head_of_queue.life_follows.eq(self.life_follows),
                 head_of_queue.heads.eq(self.heads),
                 head_of_queue.granted.eq(Mux(accepted.any(), slot_granted, 0)),
             ]

@@ -8,11 +8,10 @@ from amaranth.lib.wiring import In, Out
 
 from rtl.rotation import at_number, lowest, number_of
 from rtl.widths import LIFE_BITS
-from wire.time_limits import EXPIRED_TICKS, LIFE_TIME_STAMPS, MAX_EXPONENT, NO_LIMIT, TICK_CYCLES
+from wire.time_limits import EXPIRED_TICKS, LIFE_TIME_STAMPS, MAX_EXPONENT, TICK_CYCLES
 
 __all__ = [
     "CLOCK_AT_RESET",
-    "LIMIT_AT_RESET",
     "LifeClock",
     "LifeLimit",
     "LifeTime",
@@ -31,10 +30,10 @@ _TICK_BITS: Final = (TICK_CYCLES - 1).bit_length()
 
 
 Tick = data.StructLayout({"valid": 1, "highest": LIFE_BITS})
-"""This cycle is a tick of some exponent: then of all up to `highest`."""
+"""A cycle is a tick of some exponent: then of all up to `highest`."""
 
 LifeLimit = data.StructLayout({"exponent": LIFE_BITS, "changed": 1, "tick": Tick})
-"""What an output must know, in the cycle before: LIFE_TIME, whether it is another than before, the tick."""
+"""What an output must know of the next cycle: LIFE_TIME, whether it is another than now, the tick."""
 
 Stamp = unsigned((LIFE_TIME_STAMPS - 1).bit_length())
 """L of the contract, a number of ticks."""
@@ -47,13 +46,8 @@ that one of the last EXPIRED_TICKS stamps may have, `before` its upper bits if i
 """
 
 
-LIMIT_AT_RESET: Final = LifeLimit.const(
-    {"exponent": NO_LIMIT, "changed": 0, "tick": {"valid": 1, "highest": MAX_EXPONENT}}
-)
-
-
 def is_tick_of(tick: data.View, exponent: Value) -> Value:
-    """This cycle is a tick of this exponent, which has none if it is no limit."""
+    """A cycle is a tick of this exponent, which has none if it is no limit."""
     return tick.valid & (exponent <= tick.highest)
 
 
@@ -84,8 +78,8 @@ class LifeTime(wiring.Component):
 
     Members:
         exponent, exponent_follows, changed: LIFE_TIME, what it will be in the next cycle, whether that is another.
-        limit, clock_follows: of the next cycle, what outputs must know, and inputs. They have registers of their own
-            for it.
+        limit: for outputs, which have registers of their own for it. clock_follows: for inputs, likewise, the clock in
+            the next cycle.
     """
 
     exponent: In(LIFE_BITS)
@@ -98,8 +92,8 @@ class LifeTime(wiring.Component):
         """A tick of an exponent is one of all lower ones: the zeros that a cycle's number ends in say which."""
         m = Module()
         following = Signal(_TICK_BITS + MAX_EXPONENT, init=2)  # the number of the cycle behind the next one
-        tick = Signal(Tick, init=LIMIT_AT_RESET["tick"])
-        tick_follows = Signal(Tick, init={"valid": 0, "highest": MAX_EXPONENT})
+        tick = Signal(Tick, init={"valid": 1, "highest": MAX_EXPONENT})
+        tick_follows = Signal(Tick)
         clock = Signal(LifeClock, init=CLOCK_AT_RESET)
         follows = self.clock_follows
         zeros = lowest(m, Cat(following[_TICK_BITS:], Const(1, 1)))

@@ -50,13 +50,16 @@ class VirtualOutputQueues(InputQueues):
         return m
 
     def _joined(self) -> Value:
-        """The number of the queue that a packet joins, from a table: where slots are no power of two, synthesis would
-        take a multiplier for it, which is far away, and slow."""
+        """The number of the queue that a packet joins. Where slots are no power of two it is in a table, or synthesis
+        would take a multiplier for it, which is far away, and slow."""
         packet, slots = self.queueing.packet, self.vls + 1
-        count = self.outputs * slots
         slot = packet.slot[: (slots - 1).bit_length()]
-        numbers = (output * slots + number for output in range(self.outputs) for number in range(1 << len(slot)))
-        return Array(Const(min(number, count - 1), range(count)) for number in numbers)[Cat(slot, packet.output)]
+        place, places = Cat(slot, packet.output), range(1 << len(slot))
+        if slots == len(places):
+            return place
+        # Of a slot that there is not the table has anything.
+        numbers = [output * slots + number % slots for output in range(self.outputs) for number in places]
+        return Array(Const(number, range(max(numbers) + 1)) for number in numbers)[place]
 
     def _find_firsts(self, m: Module, queues: PacketQueues, copies: CopyQueues | None, offered: list[Value]) -> None:
         """Of each output, the first block of the head of the queue that it offers to, one-hot: of the output's slots,

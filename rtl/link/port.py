@@ -319,7 +319,8 @@ class LinkPort(wiring.Component):
         m.d.comb += [counters.reg.eq(reg), self.reg_rdata.eq(registers.reg_rdata | counters.value)]
 
     def _errors(self, m: Module) -> tuple[_Moves, _Moves]:
-        """Which counters of errors and of waiting move in this cycle, and by how much those that do not move by 1."""
+        """Which counters of errors and of waiting move in this cycle (those that are counted late: in the one before),
+        and by how much those that do not move by 1."""
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
         m.submodules.xmit_wait = xmit_wait = XmitWait(self._vls + 2)

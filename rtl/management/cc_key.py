@@ -50,6 +50,7 @@ class CcKey(wiring.Component):
         period, violations = Signal(_PERIOD.width), Signal(_VIOLATIONS.width)
         m.submodules.lease = lease = Lease(_PERIOD.width)
         good, violated = Signal(init=1), Signal()
+        # A cycle ahead: what is written then counts, and the request's key is there.
         m.d.sync += [key.eq(key_follows), good.eq((key_follows == 0) | (key_follows == self.given))]
         m.d.comb += [
             key_follows.eq(key),

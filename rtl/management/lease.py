@@ -39,7 +39,8 @@ class Lease(wiring.Component):
         It expires in the last cycle of the last one, and that cycle already sees it.
         """
         m = Module()
-        seconds, is_last = Signal(self._period_bits), Signal()  # left, this one included; it is the only one
+        seconds = Signal(self._period_bits)  # left, this one included
+        is_last = Signal()  # there is one
         second = Signal(DATA_BITS)
         cycles = Signal(DATA_BITS)  # of this second, the next one included
         ends, next_ends, starts = Signal(), Signal(), Signal()  # this is the last cycle of a second; the next one is

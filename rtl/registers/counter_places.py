@@ -69,7 +69,7 @@ COUNTED_LATE: Final = (
     Detail.LOCAL_PHYSICAL_ERRORS.name,
     *VL_XMIT_WAITS.values(),
 )
-"""What a cycle counts of these is known late in it, and far from the port: counters have it a cycle later."""
+"""What a cycle counts of these is known late in it, or far from the port: counters have it a cycle later."""
 
 
 def vls_of_slots(vls: int) -> list[int]:

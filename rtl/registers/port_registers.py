@@ -237,8 +237,8 @@ class PortRegisters(wiring.Component):
         return m
 
     def _writes_soon(self, m: Module, register: PortRegister, allowed: Value) -> Value:
-        """A write of REGISTER, with what was ALLOWED of the value given in the cycle before. Then its offset is looked
-        at; whose page it is comes late there, and has a register of its own."""
+        """A write of REGISTER, with what was ALLOWED of the value given in the cycle before, in which offset and value
+        are compared. That it is for this port is known late in that cycle, so it is taken of the access in this one."""
         of_register = Signal(name=f"writes_{register.name.lower()}")
         m.d.sync += of_register.eq((self.given.offset == register) & allowed)
         return of_register & self.reg.select & self.reg.write

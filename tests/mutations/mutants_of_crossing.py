@@ -135,7 +135,7 @@ CROSSING_MUTANTS: Final = (
         "queues.stays.eq(0)",
         mixed("groups", "S"),
         Kind.ROW,
-        "S[2]",
+        "S[1]",
     ),
     Mutant(
         "packets to groups go before all others",

@@ -337,6 +337,15 @@ NODE_MUTANTS: Final = (
         Kind.BUS_READ,
         "S",
     ),
+    Mutant(
+        "of two counters of a word, what the other one has counted late is set with it",
+        "registers/counters.py",
+        "is_taken[place.word] & ~sets[place.lane]",
+        "is_taken[place.word] & ~sets.any()",
+        mixed("counters_end", "S"),
+        Kind.BUS_READ,
+        "S",
+    ),
     # What a fabric of both kinds sees, beyond the events.
     Mutant(
         "idle data repeats too early",

@@ -180,7 +180,7 @@ def counters_end() -> RunSpec:
     # Written again and again while another counter of its word may wait for its turn.
     for cycle in range(START + 20, START + 110, 2):
         star.write(cycle, SWITCH, port_address(1, Detail.MALFORMED_PACKET_ERRORS), 0)
-    for counter in (*ends, Detail.LOCAL_PHYSICAL_ERRORS):
+    for counter in (*ends, Detail.LOCAL_PHYSICAL_ERRORS, Detail.DLID_MAPPING_ERRORS):
         star.read(START + 125, SWITCH, port_address(1, counter))
     return star.spec(START + 135)
 

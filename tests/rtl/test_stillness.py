@@ -28,7 +28,7 @@ SWITCH = (
     "congestion_log.phase",  # the clock of TimeStamp
     "congestion_log.stamp",
 )
-OUTPUT = ("head_of_queue.life",)  # what it has of that clock
+OUTPUT = ("head_of_queue.tick_of",)  # what it has of that clock
 PORT = (
     "transmitter.idle.state",  # idle data
     "transmitter.tx",

@@ -135,12 +135,13 @@ def _at_ports(module: str, top: str, boxes: set[Box]) -> str:
 
 
 def _ports(module: str, direction: str, names: str) -> list[tuple[str, str, str]]:
-    """Of each of a module's ports of such names: the line that says so, its width or none, its name."""
-    return re.findall(rf"^(  wire (?:width (\d+) )?{direction} \d+ \\({names})\n)", module, re.M)
+    """Of each of a module's ports of such names: the lines that say so, its width or none, its name."""
+    line = rf"  wire (?:width (\d+) )?{direction} \d+ (?:signed )?\\({names})\n"
+    return re.findall(rf"^((?:  attribute .*\n)*{line})", module, re.M)
 
 
 def _with_box(module: str, wire: str, box: Box, port: str, inside: str, before: str, behind: str) -> str:
-    """A module in which PORT, of the line WIRE, is called INSIDE wherever it is used, and a box is between the two."""
+    """A module in which PORT, of the lines WIRE, is called INSIDE wherever it is used, and a box is between the two."""
     rest = re.sub(rf"\\{re.escape(port)}(?=[ \n])", lambda _: inside, module.replace(wire, ""))
     first, rest = rest.removesuffix("end\n").split("\n", 1)
     cell = f"  cell \\{box.name} {inside}$delay\n    connect \\A {before}\n    connect \\Y {behind}\n  end\n"

@@ -118,7 +118,7 @@ class Contract:
 
 def cycles(rng: random.Random) -> list[Cycle]:
     """Heads that come and stay, now and then a grant, a write, another state."""
-    found = [Cycle(hoq_life=0, stall_count=1, written=True, highest=MAX_EXPONENT)]
+    found = [Cycle(hoq_life=0, stall_count=1, written=True)]
     staying, grants = True, 0.02
     for number in range(CYCLES):
         before = found[-1]
@@ -172,7 +172,7 @@ def test_what_stands_too_long_is_swallowed_and_then_its_vl_stalls(seed: int) -> 
             ctx.set(dut.port.state, now.state)
             ctx.set(dut.port.operational, now.operational)
             ctx.set(dut.heads, now.heads)
-            limits, life = dut.time_limits, dut.life
+            limits, life = dut.time_limits, dut.life_follows
             ctx.set(limits.hoq_life, now.hoq_life)
             ctx.set(limits.vl_stall_count, now.stall_count)
             of_life_time = following.life_time != now.life_time

@@ -9,7 +9,7 @@ import pytest
 from amaranth.sim import Simulator
 
 from rtl.registers.port_registers import PortRegisters
-from wire.codes import PortPhysicalState, PortState, max_pkt_len
+from wire.codes import LinkWidth, PortPhysicalState, PortState, max_pkt_len
 from wire.registers import PortRegister
 
 AT_RESET = {
@@ -140,6 +140,29 @@ def test_another_ports_access_is_none_of_ours() -> None:
         ]
     )
     assert answers == [0, 0, 0, 0, AT_RESET[PortRegister.TICK]]
+
+
+SOON = (PortRegister.WIDTH, PortRegister.HOQ_LIFE, PortRegister.VL_STALL_COUNT)
+"""What is written of these is compared in the cycle before."""
+
+
+@pytest.mark.parametrize("register", SOON)
+def test_what_is_written_to_another_port_changes_nothing_though_its_value_is_compared_before(
+    register: PortRegister,
+) -> None:
+    value = next(value for value in ALLOWED[register] if value != AT_RESET[register])
+    others: list[Access] = [{"select": 0, **access} for access in (write(register, value), read(register)) if access]
+    answers, seen = run([*others, read(register), None, None], ("wide", "wide_follows", "time_limits.changed"))
+    assert answers == [0, 0, 0, 0, AT_RESET[register]]
+    assert {*seen} == {(1, 1, 0)}
+
+
+def test_a_width_is_that_of_the_write_before_it() -> None:
+    width = PortRegister.WIDTH
+    accesses = [write(width, LinkWidth.X1), write(width, LinkWidth.X4), write(width, LinkWidth.X1)]
+    accesses += [write(PortRegister.TICK, LinkWidth.X4), read(width), write(width, LinkWidth.X4), None]
+    _, seen = run(accesses, ("wide", "wide_follows"))
+    assert seen == [(1, 0), (0, 1), (1, 0), (0, 0), (0, 0), (0, 1), (1, 1)]
 
 
 @pytest.mark.parametrize("register", ALLOWED)

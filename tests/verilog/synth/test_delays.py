@@ -130,10 +130,13 @@ end
 def test_what_comes_to_a_component_goes_through_a_box_but_for_the_clock_and_what_is_in_another_ones_time():
     before = """module \\top_port
   wire input 1 \\clk
-  wire width 2 input 2 \\rx__data
-  wire \\clk_divided
+  wire input 2 \\rst
+  attribute \\src "there"
+  wire width 2 input 3 signed \\rx__data
+  wire input 4 \\clk_divided
   cell $_NOT_ \\given
     connect \\A \\rx__data [1]
+    connect \\B \\clk_divided
     connect \\C \\clk
   end
 end
@@ -150,34 +153,31 @@ module \\top
   end
 end
 """
-    after = """module \\top_port
-  wire width 2 input 2 \\rx__data
+    port = """module \\top_port
+  wire input 4 \\clk_divided
+  wire width 1 $arriving$clk_divided
+  attribute \\src "there"
+  wire width 2 input 3 signed \\rx__data
   wire width 2 $arriving$rx__data
   wire input 1 \\clk
-  wire \\clk_divided
+  wire input 2 \\rst
   cell $_NOT_ \\given
     connect \\A $arriving$rx__data [1]
+    connect \\B $arriving$clk_divided
     connect \\C \\clk
   end
   cell \\DELAY_3000_OF_2 $arriving$rx__data$delay
     connect \\A \\rx__data
     connect \\Y $arriving$rx__data
   end
-end
-module \\top_store_acceptance
-  wire width 2 input 1 \\offers
-  cell $_NOT_ \\given
-    connect \\A \\offers [1]
-  end
-end
-module \\top
-  wire width 2 input 1 \\offers
-  cell $_NOT_ \\given
-    connect \\A \\offers [1]
+  cell \\DELAY_3000_OF_1 $arriving$clk_divided$delay
+    connect \\A \\clk_divided
+    connect \\Y $arriving$clk_divided
   end
 end
 """
-    assert with_boxes(before, TOP) == (after, {Box(2, 3000)})
+    after = port + before[before.index("module \\top_store_acceptance") :]
+    assert with_boxes(before, TOP) == (after, {Box(2, 3000), Box(1, 3000)})
 
 
 @pytest.mark.slow
