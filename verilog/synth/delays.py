@@ -54,6 +54,14 @@ _TIMED = r"\w+_acceptance"
 
 _MODULE = re.compile(r"^module \\(\w+)\n(?:  .*\n)*end\n", re.M)
 
+_DECLARED = re.compile(
+    r"^(?:  attribute .*\n)*"
+    r"  wire (?:width (?P<width>\d+) )?(?P<direction>input|output) \d+ (?:signed )?\\(?P<name>[^ \n]+)\n",
+    re.M,
+)
+_NET = re.compile(r"(?<!\n    connect )\\([^ \n]+)(?=[ \n])")
+"""A net's name, where it is no cell's port."""
+
 _CELL = re.compile(r"(?:  attribute .*\n)*  cell \\(\w+) .*\n(?:    .*\n)*  end\n")
 _WIDTHS = {"DO": 4}
 """Of ports of the FPGA's cells, where they are not 1."""
@@ -86,7 +94,7 @@ class Box(NamedTuple):
 
 def with_boxes(rtlil: str, top: str) -> tuple[str, set[Box]]:
     """A design whose memories are mapped, with a box behind each late answer; and the boxes it has. TOP is its top
-    module, all others are components of it."""
+    module, and what its components' names begin with."""
     boxes: set[Box] = set()
     widths: dict[tuple[str, str], int] = {}
     count = 0
@@ -115,37 +123,63 @@ def with_boxes(rtlil: str, top: str) -> tuple[str, set[Box]]:
     return _MODULE.sub(lambda module: _at_ports(module[0], top, boxes), _CELL.sub(behind, rtlil)), boxes
 
 
+class _Port(NamedTuple):
+    """A port of a component, with its box.
+
+    Attributes:
+        declared: the lines that say what it is.
+        name: what it is called outside.
+        is_input: into the component.
+        box: between that and what it is called inside.
+    """
+
+    declared: str
+    name: str
+    is_input: bool
+    box: Box
+
+    @property
+    def inside(self) -> str:
+        """What it is called there."""
+        return f"${'arriving' if self.is_input else 'leaving'}${self.name}"
+
+    @property
+    def cell(self) -> str:
+        """The box as a cell."""
+        before, behind = (f"\\{self.name}", self.inside) if self.is_input else (self.inside, f"\\{self.name}")
+        name = f"{self.inside}$delay"
+        return f"  cell \\{self.box.name} {name}\n    connect \\A {before}\n    connect \\Y {behind}\n  end\n"
+
+
 def _at_ports(module: str, top: str, boxes: set[Box]) -> str:
     """A component that is mapped apart, with a box behind each input and before each late output; the boxes are added
     to these."""
-    name = module[len("module \\") :].split("\n", 1)[0]
     if "\n  cell " not in module:
         return module
-    if name != top and not re.fullmatch(_TIMED, name):
-        for wire, bits, port in _ports(module, "input", rf"(?!(?:{_PROMPT})\n)[^ \n]+"):
-            box, inside = Box(int(bits or 1), _ARRIVAL_PS), f"$arriving${port}"
-            boxes.add(box)
-            module = _with_box(module, wire, box, port, inside, f"\\{port}", inside)
-    for ports, delay_ps in _LATE:
-        for wire, bits, port in _ports(module, "output", ports):
-            box, inside = Box(int(bits or 1), delay_ps), f"$leaving${port}"
-            boxes.add(box)
-            module = _with_box(module, wire, box, port, inside, inside, f"\\{port}")
-    return module
-
-
-def _ports(module: str, direction: str, names: str) -> list[tuple[str, str, str]]:
-    """Of each of a module's ports of such names: the lines that say so, its width or none, its name."""
-    line = rf"  wire (?:width (\d+) )?{direction} \d+ (?:signed )?\\({names})\n"
-    return re.findall(rf"^((?:  attribute .*\n)*{line})", module, re.M)
-
-
-def _with_box(module: str, wire: str, box: Box, port: str, inside: str, before: str, behind: str) -> str:
-    """A module in which PORT, of the lines WIRE, is called INSIDE wherever it is used, and a box is between the two."""
-    rest = re.sub(rf"\\{re.escape(port)}(?=[ \n])", lambda _: inside, module.replace(wire, ""))
+    found = _timed_ports(module, top)
+    boxes |= {port.box for port in found}
+    declared, inside = {port.declared for port in found}, {port.name: port.inside for port in found}
+    rest = _DECLARED.sub(lambda lines: "" if lines[0] in declared else lines[0], module)
+    rest = _NET.sub(lambda net: inside.get(net[1], net[0]), rest)
     first, rest = rest.removesuffix("end\n").split("\n", 1)
-    cell = f"  cell \\{box.name} {inside}$delay\n    connect \\A {before}\n    connect \\Y {behind}\n  end\n"
-    return f"{first}\n{wire}  wire width {box.bits} {inside}\n{rest}{cell}end\n"
+    wires = "".join(f"{port.declared}  wire width {port.box.bits} {port.inside}\n" for port in reversed(found))
+    return f"{first}\n{wires}{rest}{''.join(port.cell for port in found)}end\n"
+
+
+def _timed_ports(module: str, top: str) -> list[_Port]:
+    """A component's inputs, and then its late outputs."""
+    ports = [*_DECLARED.finditer(module)]
+    name = module[len("module \\") :].split("\n", 1)[0]
+    # The FPGA's cells are modules, too.
+    is_late = name.startswith(f"{top}_") and not re.fullmatch(_TIMED, name)
+    inputs = ((rf"(?!(?:{_PROMPT})$).+", _ARRIVAL_PS),) if is_late else ()
+    return [
+        _Port(port[0], port["name"], is_input, Box(int(port["width"] or 1), delay_ps))
+        for is_input, kinds in ((True, inputs), (False, _LATE))
+        for names, delay_ps in kinds
+        for port in ports
+        if (port["direction"] == "input") == is_input and re.fullmatch(names, port["name"])
+    ]
 
 
 def _width(rtlil: str, kind: str, port: str) -> int:

@@ -128,6 +128,7 @@ end
 
 
 def test_what_comes_to_a_component_goes_through_a_box_but_for_the_clock_and_what_is_in_another_ones_time():
+    """A cell's port is no net, though it may have the name of one; a cell of the FPGA is no component."""
     before = """module \\top_port
   wire input 1 \\clk
   wire input 2 \\rst
@@ -135,7 +136,7 @@ def test_what_comes_to_a_component_goes_through_a_box_but_for_the_clock_and_what
   wire width 2 input 3 signed \\rx__data
   wire input 4 \\clk_divided
   cell $_NOT_ \\given
-    connect \\A \\rx__data [1]
+    connect \\rx__data \\rx__data [1]
     connect \\B \\clk_divided
     connect \\C \\clk
   end
@@ -144,6 +145,12 @@ module \\top_store_acceptance
   wire width 2 input 1 \\offers
   cell $_NOT_ \\given
     connect \\A \\offers [1]
+  end
+end
+module \\LUT4
+  wire input 1 \\A
+  cell $_NOT_ \\given
+    connect \\A \\A
   end
 end
 module \\top
@@ -162,7 +169,7 @@ end
   wire input 1 \\clk
   wire input 2 \\rst
   cell $_NOT_ \\given
-    connect \\A $arriving$rx__data [1]
+    connect \\rx__data $arriving$rx__data [1]
     connect \\B $arriving$clk_divided
     connect \\C \\clk
   end
