@@ -173,6 +173,7 @@ class Transmitter(wiring.Component):
             self.words.eq(Mux(self.packet_sent, index, 0)),
             self.reason.eq(Mux(send.first, reason, Discard.INACTIVE)),
         ]
+        # As `refused` has it of data VLs: VL15 has no credits, and this decides late about VL arbitration.
         with m.If(send.valid & send.first & ~send.last & ~outlived & data_passes):
             m.d.comb += self.sent.eq(1 << send.slot)
 
