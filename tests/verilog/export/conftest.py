@@ -1,12 +1,14 @@
 """Exported switches, made once, and runs of their test benches."""
 
-import functools
+import hashlib
+import json
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from cosim.simulators.installed import environment
 from verilog.emit import merged_rtlil, rtlil_to_verilog
@@ -33,11 +35,6 @@ class BenchRun:
         return self.text.splitlines()[-1]
 
 
-@functools.cache
-def exported(parameters: SwitchParameters) -> Mapping[str, str]:
-    return switch_package(parameters).files
-
-
 def run_bench(files: Mapping[str, str], directory: Path, *plusargs: str) -> BenchRun:
     for name, text in files.items():
         (directory / name).write_text(text)
@@ -56,10 +53,37 @@ def run_again(directory: Path, *plusargs: str, compiler: str = "") -> BenchRun:
 SMALL = SwitchParameters(ports=3, vls=2, mtu=256, buffer_blocks=12)
 
 
+SMALLEST = SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=8, queueing="fifo", readers=1, lft_size=3)
+
+
 @pytest.fixture(scope="session")
-def small() -> Mapping[str, str]:
+def exported(
+    tmp_path_factory: pytest.TempPathFactory, worker_id: str
+) -> Callable[[SwitchParameters], Mapping[str, str]]:
+    """Exports a switch, once among all of pytest-xdist's workers: it takes longer than a run of its test bench."""
+    own = tmp_path_factory.getbasetemp()
+    shared = own if worker_id == "master" else own.parent
+
+    def export(parameters: SwitchParameters) -> Mapping[str, str]:
+        kept = shared / f"exported_{hashlib.sha256(repr(parameters).encode()).hexdigest()}.json"
+        with FileLock(kept.with_suffix(".lock")):
+            if not kept.exists():
+                kept.write_text(json.dumps(dict(switch_package(parameters).files)))
+        return json.loads(kept.read_text())
+
+    return export
+
+
+@pytest.fixture(scope="session")
+def small(exported) -> Mapping[str, str]:
     """The files of a switch of three ports."""
     return exported(SMALL)
+
+
+@pytest.fixture(scope="session")
+def smallest(exported) -> Mapping[str, str]:
+    """The files of a switch of two ports, where the test bench ends sooner."""
+    return exported(SMALLEST)
 
 
 @pytest.fixture

@@ -13,9 +13,7 @@ from verilog.export.project import WAIVED
 from verilog.export.switch_name import PARTNER, TEST_BENCH, TOP
 from wire.parameters import SwitchParameters
 
-from .conftest import SMALL, exported, run_again
-
-SMALL_FIFO = SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=8, queueing="fifo", readers=1, lft_size=3)
+from .conftest import SMALL, SMALLEST, run_again
 
 ONE_BIT_OF_THE_VCRC_WRONG = """
   wire [31:0] right;
@@ -23,12 +21,6 @@ ONE_BIT_OF_THE_VCRC_WRONG = """
   always @(posedge clk) if (tx_1_k == 4'b1000) in_data <= tx_1_data[31:24] == 8'hfb;
   assign tx_1_data = right ^ {16'd0, in_data && tx_1_k == 4'b0001, 15'd0};
 """
-
-
-@pytest.fixture(scope="module")
-def smallest():
-    """The files of a switch of two ports, where the test bench ends sooner."""
-    return exported(SMALL_FIFO)
 
 
 def changed(files, name, old, new):
@@ -41,7 +33,7 @@ def changed(files, name, old, new):
 @pytest.mark.parametrize(
     "parameters",
     [
-        pytest.param(SMALL_FIFO, id="2 ports, fifo"),
+        pytest.param(SMALLEST, id="2 ports, fifo"),
         # More of the same.
         pytest.param(
             SwitchParameters(ports=4, vls=4, mtu=512, buffer_blocks=20), id="4 ports, 4 VLs", marks=pytest.mark.deep
@@ -51,7 +43,7 @@ def changed(files, name, old, new):
         ),
     ],
 )
-def test_packets_cross_between_all_ports_of_an_exported_switch(parameters, bench):
+def test_packets_cross_between_all_ports_of_an_exported_switch(parameters, exported, bench):
     run = bench(exported(parameters))
     assert run.compiler == ""
     assert run.status == 0
@@ -76,7 +68,7 @@ def test_a_switch_that_was_reset_in_traffic_does_in_each_cycle_what_it_did_from_
 
 @pytest.mark.slow
 @pytest.mark.deep
-def test_a_forwarding_table_smaller_than_the_switch_reaches_only_its_ports(bench):
+def test_a_forwarding_table_smaller_than_the_switch_reaches_only_its_ports(exported, bench):
     run = bench(exported(SwitchParameters(ports=3, mtu=256, buffer_blocks=8, lft_size=3)))
     assert run.verdict.startswith("PASS")
     assert set(re.findall(r" to port (\d+),", run.text)) == {"1", "2"}
@@ -123,9 +115,15 @@ def test_the_bench_sees_credits_ignored(smallest, bench):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "parameters", [pytest.param(SMALL, id="voq"), pytest.param(SMALL_FIFO, id="fifo", marks=pytest.mark.deep)]
+    "parameters",
+    [
+        pytest.param(SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=12), id="2 ports"),
+        # More of the same.
+        pytest.param(SMALL, id="3 ports", marks=pytest.mark.deep),
+        pytest.param(SMALLEST, id="fifo", marks=pytest.mark.deep),
+    ],
 )
-def test_an_exported_switch_does_in_each_cycle_what_the_simulated_one_does(parameters, bench, tmp_path):
+def test_an_exported_switch_does_in_each_cycle_what_the_simulated_one_does(parameters, exported, bench, tmp_path):
     """Both side by side under the test bench: the same rows and answers in every cycle."""
     files = exported(parameters)
     ports = interface(parameters, slots=())
@@ -170,11 +168,11 @@ def test_verilator_warns_of_nothing_but_what_is_waived(small, lint):
 
 
 @pytest.mark.slow
-def test_names_in_waves_are_plain(small, bench, tmp_path):
-    assert bench(small, "-fst", "+quiet", "+waves=w.fst").status == 0
+def test_names_in_waves_are_plain(smallest, bench, tmp_path):
+    assert bench(smallest, "-fst", "+quiet", "+waves=w.fst").status == 0
     names = [variable.full_name for variable in pywellen.Waveform(str(tmp_path / "w.fst")).all_vars()]
     of_switch = [name.removeprefix(f"{TEST_BENCH}.dut.") for name in names if ".dut." in name]
-    for port in re.findall(r"^\| `(\w+)` \| (?:in|out)put", small[f"{TOP}_ports.md"], re.M):
+    for port in re.findall(r"^\| `(\w+)` \| (?:in|out)put", smallest[f"{TOP}_ports.md"], re.M):
         assert port in of_switch
     assert [name for name in of_switch if not re.fullmatch(r"[\w.]+", name)] == []
     numbered = [name for name in of_switch if re.fullmatch(r"_\d+", name.rpartition(".")[2])]

@@ -14,10 +14,10 @@ NAMES = ("east", "west")
 
 
 @pytest.fixture
-def make(small, tmp_path, monkeypatch):
+def make(smallest, tmp_path, monkeypatch):
     """Runs `make` where two switches were exported, in the environment of a virtual environment."""
     for name in NAMES:
-        for file, text in named(small, name).items():
+        for file, text in named(smallest, name).items():
             (tmp_path / file).write_text(text)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}/usr/bin:/bin")
     return lambda *words: subprocess.run(["make", *words], cwd=tmp_path, capture_output=True, text=True)
