@@ -17,9 +17,10 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from amaranth.hdl._ast import Assign, Signal, SignalDict, SignalSet, _StatementList
+from amaranth.hdl._ast import Assign, Signal, SignalDict, SignalSet, Slice, Value, _StatementList
 from amaranth.hdl._mem import MemoryInstance
 from amaranth.hdl._xfrm import LHSMaskCollector
+from amaranth.sim._pyeval import eval_assign, eval_value
 from amaranth.sim._pyrtl import (
     _FragmentCompiler,
     _LHSValueCompiler,
@@ -160,6 +161,8 @@ class QuickEngine(PySimEngine):
         self._edges: list[_Waiting] = []
         self._at_edge: dict[tuple[int, int], _Waiting] = {}
         self._first: list[tuple[_Waiting, _Evaluation]] = []
+        self._by_identity: dict[int, _Signal] = {}
+        self._is_settled = False
         self._copies = SignalDict(_copies(design.fragment))
         for signal, original in self._copies.items():
             while original in self._copies:
@@ -325,6 +328,7 @@ class QuickEngine(PySimEngine):
         self._edges.clear()
         for waiting, run in self._first:
             waiting.add(run)
+        self._is_settled = False
 
     def note_changes(self, names: list[str]) -> None:
         """Add the name of each register and memory to NAMES when it changes, the first time from now on.
@@ -347,9 +351,47 @@ class QuickEngine(PySimEngine):
         super().reset()
         self._wait()
 
+    def _signal(self, signal: Any) -> _Signal:
+        """A signal's state, which is found by comparing signals only the first time."""
+        found = self._by_identity.get(id(signal))
+        if found is None:
+            found = self._by_identity[id(signal)] = self._state.slots[self._state.get_signal(signal)]
+        return found
+
+    def get_value(self, expr: Any) -> int:
+        """What a test bench reads, mostly a signal or a part of one."""
+        value = Value.cast(expr)
+        if type(value) is Signal:
+            return self._signal(value).curr
+        if type(value) is Slice and type(value.value) is Signal:
+            return self._signal(value.value).curr >> value.start & (1 << value.stop - value.start) - 1
+        return int(eval_value(self._state, value))
+
+    def set_value(self, expr: Any, value: int) -> None:
+        """Have a test bench drive something, mostly a signal or a part of one."""
+        driven = Value.cast(expr)
+        whole, start, width = driven, 0, len(driven)
+        if type(driven) is Slice:
+            whole, start = driven.value, driven.start
+        if type(whole) is Signal and not whole.shape().signed:
+            signal = self._signal(whole)
+            if not signal.is_comb:
+                mask = (1 << width) - 1
+                new = signal.next & ~(mask << start) | (value & mask) << start
+                if new != signal.next:
+                    signal.next = new
+                    signal.pending.add(signal)
+                return
+        eval_assign(self._state, driven, value)
+
     def step_design(self) -> None:
         """Evaluate until nothing changes any more."""
         state, edges, triggers = self._state, self._edges, self._active_triggers
+        if self._is_settled and not (
+            state.pending or edges or triggers or any(one.runnable for one in self._processes)
+        ):
+            return
+        self._is_settled = True
         while True:
             for trigger_state in triggers:
                 trigger_state.run()

@@ -107,7 +107,9 @@ def seen(engine: Any, seed: int) -> list[tuple[int, ...]]:
                     ctx.set(getattr(dut, name), draw.randrange(256) & (1 << len(getattr(dut, name))) - 1)
             if draw.random() < 0.02:
                 ctx.set(dut.total, draw.randrange(-2048, 2048))
-            found.append(tuple(ctx.get(getattr(dut, name)) for name in OUTPUTS))
+            if draw.random() < 0.1:
+                ctx.set(dut.d[2:5], draw.randrange(8))
+            found.append((*(ctx.get(getattr(dut, name)) for name in OUTPUTS), ctx.get(dut.parts[5:11])))
             await ctx.tick()
 
     simulator = Simulator(dut, engine=engine)

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.adapter.mad_check import MadCheck
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.codes import Q_KEY_GSI, VL15
 from wire.mad import MadMethod, MgmtClass
 from wire.mad_packet import gmp_packet, smp_packet
@@ -48,10 +47,7 @@ def kinds(packets: list[tuple[bytes, int]]) -> list[tuple[bool, bool]]:
             ctx.set(dut.row, {})
             await ctx.tick()
 
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)
     return found
 
 

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.crossing.copies import CopyReturns
 from rtl.crossing.fifo import FifoQueues
 from rtl.crossing.store import PacketStore
 from rtl.crossing.voq import VirtualOutputQueues
 from rtl.widths import NEED_BITS
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.packet import blocks_of_words
 
 VLS = 2
@@ -32,10 +31,7 @@ Queue = tuple[str, int, int]
 
 
 def run(dut: Any, bench: Any) -> None:
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)
 
 
 @dataclass

@@ -5,11 +5,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.crossing.causes import NOT_SWALLOWED, cause_of
 from rtl.crossing.output import Output
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.codes import PortState
 from wire.time_limits import MAX_EXPONENT, NO_LIMIT
 from wire.trace import Discard
@@ -203,10 +202,7 @@ def test_what_stands_too_long_is_swallowed_and_then_its_vl_stalls(seed: int) -> 
             contract.follow()
             await ctx.tick()
 
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)
     whole = [
         sum(now.is_tick() for now in stimulus[slice(*stall)]) == 32 for of_vl in contract.stalls for stall in of_vl
     ]
@@ -231,7 +227,4 @@ def test_an_adapters_output_swallows_for_its_state_only() -> None:
             ctx.set(dut.slot, 1 << slot)
             assert ctx.get(dut.cause) == cause
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)

@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Module, Signal
-from amaranth.sim import Simulator
 
 from rtl.crossing.time_limits import LifeClock, LifeTime, Stamp, Tick, clock_of, is_tick_of, outlived
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.time_limits import MAX_EXPONENT, NO_LIMIT, TICK_CYCLES
 
 EXPONENTS = range(NO_LIMIT + 1)
@@ -19,10 +18,7 @@ def is_tick(cycle: int, exponent: int) -> bool:
 
 
 def run(design: Any, bench: Any) -> None:
-    simulator = Simulator(design, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(design).run(bench)
 
 
 def test_ticks_of_an_exponent_are_256_cycles_shifted_by_it_apart() -> None:
@@ -51,9 +47,7 @@ def test_a_tick_is_one_of_every_exponent_up_to_its_highest() -> None:
                     ctx.set(exponent, value)
                     assert ctx.get(seen) == (valid and value <= highest)
 
-    simulator = Simulator(m)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(m).run(bench)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -92,6 +86,4 @@ def test_a_packet_has_outlived_its_time_from_the_fourth_tick_behind_its_stamp_on
                     ctx.set(stamp, before)
                     assert ctx.get(too_old) == (limits and (now - before) % 32 >= 4), f"{before} at {now}"
 
-    simulator = Simulator(m)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(m).run(bench)

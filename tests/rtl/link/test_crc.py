@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.link.crc import IcrcCheck, VcrcCheck
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.packet import build_ud_send
 from wire.symbols import Row, frame_data_packet, frame_link_packet
 
@@ -43,10 +42,7 @@ def verdicts(dut: VcrcCheck | IcrcCheck, rows: Sequence[Row], gap: int = 0) -> l
             for _ in range(gap):
                 await ctx.tick()
 
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    Simulation(dut).run(drive)
     return found
 
 
