@@ -1,6 +1,7 @@
 """An adapter distinguishes SMPs and PMA requests from all other packets by the rows that pass."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -29,9 +30,15 @@ def are_requests(packets: list[tuple[bytes, int]]) -> list[bool]:
     return [is_request for _, is_request in kinds(packets)]
 
 
+@cache
+def simulated() -> tuple[MadCheck, Simulation]:
+    dut = MadCheck(VLS)
+    return dut, Simulation(dut)
+
+
 def kinds(packets: list[tuple[bytes, int]]) -> list[tuple[bool, bool]]:
     """What the check says of each packet."""
-    dut = MadCheck(VLS)
+    dut, simulation = simulated()
     found = []
 
     async def bench(ctx: Any) -> None:
@@ -47,7 +54,7 @@ def kinds(packets: list[tuple[bytes, int]]) -> list[tuple[bool, bool]]:
             ctx.set(dut.row, {})
             await ctx.tick()
 
-    Simulation(dut).run(bench)
+    simulation.run(bench)
     return found
 
 
