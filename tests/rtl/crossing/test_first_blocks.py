@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from rtl.crossing.first_blocks import FirstBlocks
+from tests.campaigns import first_of
 from tests.rtl.simulation import Simulation
 
 OUTPUTS = 3
@@ -13,7 +14,7 @@ QUEUES = 5
 NONE = {"to": 0}
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", first_of(range(2), 1))
 def test_heads_that_appear_together_are_there_in_time(seed: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)

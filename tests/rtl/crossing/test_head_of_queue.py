@@ -8,6 +8,7 @@ import pytest
 
 from rtl.crossing.causes import NOT_SWALLOWED, cause_of
 from rtl.crossing.output import Output
+from tests.campaigns import first_of
 from tests.rtl.simulation import Simulation
 from wire.codes import PortState
 from wire.time_limits import MAX_EXPONENT, NO_LIMIT
@@ -156,7 +157,7 @@ def cycles(rng: random.Random) -> list[Cycle]:
     return found
 
 
-@pytest.mark.parametrize("seed", [3, 6, 8])
+@pytest.mark.parametrize("seed", first_of([3, 6, 8], 1))
 def test_what_stands_too_long_is_swallowed_and_then_its_vl_stalls(seed: int) -> None:
     print(f"seed {seed}")
     stimulus = cycles(random.Random(seed))

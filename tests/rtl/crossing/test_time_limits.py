@@ -7,6 +7,7 @@ import pytest
 from amaranth.hdl import Module, Signal
 
 from rtl.crossing.time_limits import LifeClock, LifeTime, Stamp, Tick, clock_of, is_tick_of, outlived
+from tests.campaigns import first_of
 from tests.rtl.simulation import Simulation
 from wire.time_limits import MAX_EXPONENT, NO_LIMIT, TICK_CYCLES
 
@@ -50,7 +51,7 @@ def test_a_tick_is_one_of_every_exponent_up_to_its_highest() -> None:
     Simulation(m).run(bench)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", first_of(range(2), 1))
 def test_the_life_clock_counts_ticks_of_what_life_time_is_in_each_cycle(seed: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(seed)
