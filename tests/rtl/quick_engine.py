@@ -17,9 +17,12 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from amaranth.hdl._ast import Assign, Signal, SignalDict, SignalSet, _StatementList
+from amaranth.hdl._ast import Assign, Shape, Signal, SignalDict, SignalSet, Slice, Value, _StatementList
 from amaranth.hdl._mem import MemoryInstance
 from amaranth.hdl._xfrm import LHSMaskCollector
+from amaranth.lib.data import StructLayout, View
+from amaranth.sim._async import AsyncProcess, TestbenchContext
+from amaranth.sim._pyeval import eval_assign, eval_value
 from amaranth.sim._pyrtl import (
     _FragmentCompiler,
     _LHSValueCompiler,
@@ -145,6 +148,28 @@ class _Reads(_RHSValueCompiler):
         return str(super().on_Operator(value))
 
 
+class _Context(TestbenchContext):
+    """What a test bench sets, mostly numbers of few bits, alone or in a structure, is not made a constant first."""
+
+    def set(self, expr: Any, value: Any) -> None:
+        if type(value) is dict and isinstance(expr, View):
+            packed = _packed(expr, value)
+            if packed is not None:
+                expr, value = expr.as_value(), packed
+        if type(value) is int and isinstance(expr, Value):
+            self._engine.set_value(expr, value)
+            self._engine.step_design()
+        else:
+            super().set(expr, value)
+
+
+class _TestBench(AsyncProcess):
+    def __init__(self, design: Any, engine: Any, constructor: Any, *, background: bool) -> None:
+        self.constructor, self.background = constructor, background
+        self.context = _Context(design, engine, self)
+        self.reset()
+
+
 class QuickEngine(PySimEngine):
     """For `amaranth.sim.Simulator(design, engine=QuickEngine)`."""
 
@@ -160,6 +185,8 @@ class QuickEngine(PySimEngine):
         self._edges: list[_Waiting] = []
         self._at_edge: dict[tuple[int, int], _Waiting] = {}
         self._first: list[tuple[_Waiting, _Evaluation]] = []
+        self._by_identity: dict[int, _Signal] = {}
+        self._is_settled = False
         self._copies = SignalDict(_copies(design.fragment))
         for signal, original in self._copies.items():
             while original in self._copies:
@@ -325,6 +352,11 @@ class QuickEngine(PySimEngine):
         self._edges.clear()
         for waiting, run in self._first:
             waiting.add(run)
+        self._is_settled = False
+
+    def add_async_testbench(self, simulator: Any, process: Any, *, background: bool) -> None:
+        """Have a test bench drive the design."""
+        self._testbenches.append(_TestBench(self._design, self, process, background=background))
 
     def note_changes(self, names: list[str]) -> None:
         """Add the name of each register and memory to NAMES when it changes, the first time from now on.
@@ -347,9 +379,47 @@ class QuickEngine(PySimEngine):
         super().reset()
         self._wait()
 
+    def _signal(self, signal: Any) -> _Signal:
+        """A signal's state, which is found by comparing signals only the first time."""
+        found = self._by_identity.get(id(signal))
+        if found is None:
+            found = self._by_identity[id(signal)] = self._state.slots[self._state.get_signal(signal)]
+        return found
+
+    def get_value(self, expr: Any) -> int:
+        """What a test bench reads, mostly a signal or a part of one."""
+        value = Value.cast(expr)
+        if type(value) is Signal:
+            return self._signal(value).curr
+        if type(value) is Slice and type(value.value) is Signal:
+            return self._signal(value.value).curr >> value.start & (1 << value.stop - value.start) - 1
+        return int(eval_value(self._state, value))
+
+    def set_value(self, expr: Any, value: int) -> None:
+        """Have a test bench drive something, mostly a signal or a part of one."""
+        driven = Value.cast(expr)
+        whole, start, width = driven, 0, len(driven)
+        if type(driven) is Slice:
+            whole, start = driven.value, driven.start
+        if type(whole) is Signal and not whole.shape().signed:
+            signal = self._signal(whole)
+            if not signal.is_comb:
+                mask = (1 << width) - 1
+                new = signal.next & ~(mask << start) | (value & mask) << start
+                if new != signal.next:
+                    signal.next = new
+                    signal.pending.add(signal)
+                return
+        eval_assign(self._state, driven, value)
+
     def step_design(self) -> None:
         """Evaluate until nothing changes any more."""
         state, edges, triggers = self._state, self._edges, self._active_triggers
+        if self._is_settled and not (
+            state.pending or edges or triggers or any(one.runnable for one in self._processes)
+        ):
+            return
+        self._is_settled = True
         while True:
             for trigger_state in triggers:
                 trigger_state.run()
@@ -388,6 +458,30 @@ class QuickEngine(PySimEngine):
     def write_vcd(self, **_options: Any) -> Any:
         """There are no waves."""
         raise NotImplementedError("waves: expected Amaranth's own engine")
+
+
+def _packed(view: Any, values: dict[Any, Any]) -> int | None:
+    """Members of a structure, the others 0, as one number. None of what Amaranth has to look at."""
+    layout = view.shape()
+    if type(layout) is not StructLayout:
+        return None
+    packed = 0
+    for name, value in values.items():
+        place = _places(layout).get(name)
+        if place is None or not isinstance(value, int) or value >> place[1]:
+            return None
+        packed |= value << place[0]
+    return packed
+
+
+@cache
+def _places(layout: Any) -> dict[Any, tuple[int, int]]:
+    """Offset and width of those members that are numbers."""
+    return {
+        name: (field.offset, field.width)
+        for name, field in layout
+        if isinstance(field.shape, int) or (isinstance(field.shape, Shape) and not field.shape.signed)
+    }
 
 
 def _modules(fragment: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tuple[str, ...]]]:

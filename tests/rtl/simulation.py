@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any
 
+from amaranth.lib.data import View
 from amaranth.sim import Simulator
 
 from tests.rtl.quick_engine import QuickEngine
@@ -20,7 +22,7 @@ class Simulation:
         self._bench: TestBench | None = None
         with no_garbage_collection():
             self._simulator = Simulator(design, engine=QuickEngine)
-        self._simulator.add_clock(1e-6)
+        self._simulator.add_clock(1e-6, if_exists=True)
         self._simulator.add_testbench(self._drive)
 
     def run(self, bench: TestBench) -> None:
@@ -28,7 +30,8 @@ class Simulation:
         if self._bench is not None:
             self._simulator.reset()
         self._bench = bench
-        self._simulator.run()
+        with _members_kept():
+            self._simulator.run()
 
     def note_changes(self, names: list[str]) -> None:
         """Add the name of each register and memory to NAMES when it changes, the first time from now on."""
@@ -37,3 +40,23 @@ class Simulation:
     async def _drive(self, ctx: Any) -> None:
         assert self._bench is not None
         await self._bench(ctx)
+
+
+@contextmanager
+def _members_kept() -> Iterator[None]:
+    """Views have each of their members made once, not at every use, which takes longer than most of what it is for."""
+    make = View.__getitem__
+
+    def member(view: Any, key: Any) -> Any:
+        if type(key) not in (int, str):
+            return make(view, key)
+        kept = view.__dict__.setdefault("_kept", {})
+        if key not in kept:
+            kept[key] = make(view, key)
+        return kept[key]
+
+    View.__getitem__ = member
+    try:
+        yield
+    finally:
+        View.__getitem__ = make

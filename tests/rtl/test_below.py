@@ -3,9 +3,9 @@
 from typing import Any
 
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.sim import Simulator
 
 from rtl.below import below
+from tests.rtl.simulation import Simulation
 
 _BITS = 4
 _LIMITS = range((1 << _BITS) + 2)
@@ -21,7 +21,5 @@ def test_each_value_is_below_the_limits_above_it() -> None:
             ctx.set(value, number)
             seen.append(ctx.get(found))
 
-    simulator = Simulator(m)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(m).run(bench)
     assert seen == [sum(1 << limit for limit in _LIMITS if number < limit) for number in range(1 << _BITS)]

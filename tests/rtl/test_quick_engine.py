@@ -4,7 +4,7 @@ import random
 from typing import Any
 
 from amaranth.hdl import Cat, ClockDomain, DomainRenamer, Module, Mux, Signal, signed
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.sim import Simulator
@@ -13,7 +13,7 @@ from tests.rtl.quick_engine import QuickEngine
 
 CYCLES = 600
 INPUTS = ("d", "address", "enable", "choice", "restart")
-OUTPUTS = ("total", "parity", "stored", "seen", "parts", "slow", "kept", "late", "around")
+OUTPUTS = ("total", "parity", "stored", "seen", "parts", "slow", "kept", "late", "around", "sum")
 
 
 class Slow(wiring.Component):
@@ -39,6 +39,7 @@ class Various(wiring.Component):
     enable: In(1)
     choice: In(3)
     restart: In(1)
+    pair: In(data.StructLayout({"low": 3, "high": signed(5)}))
     total: Out(signed(12))
     parity: Out(1)
     stored: Out(8)
@@ -48,6 +49,7 @@ class Various(wiring.Component):
     kept: Out(8)
     late: Out(8)
     around: Out(12)
+    sum: Out(8)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -77,6 +79,7 @@ class Various(wiring.Component):
             self.late.eq(late.q),
             self.kept.eq(kept),
             self.parts.eq(0xA5A5),
+            self.sum.eq(self.pair.low + self.pair.high),
         ]
         # Signals of which bits depend on each other's, and on their own; and copies of copies.
         there, back, copy, again = Signal(4), Signal(4), Signal(4), Signal(4)
@@ -107,7 +110,13 @@ def seen(engine: Any, seed: int) -> list[tuple[int, ...]]:
                     ctx.set(getattr(dut, name), draw.randrange(256) & (1 << len(getattr(dut, name))) - 1)
             if draw.random() < 0.02:
                 ctx.set(dut.total, draw.randrange(-2048, 2048))
-            found.append(tuple(ctx.get(getattr(dut, name)) for name in OUTPUTS))
+            if draw.random() < 0.1:
+                ctx.set(dut.d[2:5], draw.randrange(8))
+            if draw.random() < 0.2:
+                low, high = {"low": draw.randrange(8)}, {"high": draw.randrange(-16, 16)}
+                ctx.set(dut.pair, draw.choice([{}, low, high, low | high]))
+                ctx.set(dut.pair.low, draw.randrange(8))
+            found.append((*(ctx.get(getattr(dut, name)) for name in OUTPUTS), ctx.get(dut.parts[5:11])))
             await ctx.tick()
 
     simulator = Simulator(dut, engine=engine)

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from amaranth.hdl import ClockDomain, Module, Signal
 from amaranth.lib.memory import Memory
-from amaranth.sim import Simulator
 
 from rtl.restoration import add_lasting_reset, restored_write_port, word_of
+from tests.rtl.simulation import Simulation
 
 SEED = random.randrange(1 << 32)
 WORDS = 11
@@ -16,10 +16,7 @@ CYCLES = 5
 
 
 def simulate(m: Module, bench: Any) -> None:
-    simulator = Simulator(m)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(m).run(bench)
 
 
 @pytest.mark.parametrize("granularity", [None, 4])
@@ -72,9 +69,7 @@ def test_a_word_that_is_repeated_is_found_at_each_of_its_addresses() -> None:
             ctx.set(address, place)
             assert ctx.get(word) == expected
 
-    simulator = Simulator(m)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(m).run(bench)
 
 
 def resets(given: str) -> str:

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from amaranth.hdl import Module, Signal, Value
-from amaranth.sim import Simulator
 
 from rtl.rotation import RotatingChoice, behind, first_from, how_many, lowest, number_of
+from tests.rtl.simulation import Simulation
 
 WIDTH = 5
 
@@ -24,9 +24,7 @@ def values_of(function: Callable[..., Value], cases: list[tuple[int, ...]]) -> l
                 ctx.set(signal, value)
             seen.append(ctx.get(result))
 
-    simulator = Simulator(m)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(m).run(bench)
     return seen
 
 
@@ -74,10 +72,7 @@ def test_all_who_ask_are_served_in_turn() -> None:
             ctx.set(dut.served, chosen[-1])
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)
     assert chosen == [0b00010, 0b00100, 0b10000, 0b10000, 0b00010]
 
 

@@ -1,9 +1,10 @@
 """Headers keep their bits: what is packed is unpacked, and nothing else moves."""
 
 import pickle
+from functools import cache
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wire import flow_control, headers
@@ -19,8 +20,11 @@ SIZES = {
 }  # fmt: skip
 
 each_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
+few = settings(max_examples=40)
+"""For each of the layouts."""
 
 
+@cache
 def values_of(layout: Layout) -> st.SearchStrategy[dict[str, int]]:
     return st.fixed_dictionaries({field.name: st.integers(0, field.max) for field in layout.fields})
 
@@ -36,6 +40,7 @@ def test_every_bit_of_a_header_belongs_to_one_field(layout):
 
 
 @each_layout
+@few
 @given(data=st.data())
 def test_packed_fields_come_back(layout, data):
     values = data.draw(values_of(layout))
@@ -46,6 +51,7 @@ def test_packed_fields_come_back(layout, data):
 
 
 @each_layout
+@few
 @given(data=st.data())
 def test_unpacked_bytes_come_back(layout, data):
     wire = data.draw(st.binary(min_size=layout.size_bytes, max_size=layout.size_bytes))
@@ -53,6 +59,7 @@ def test_unpacked_bytes_come_back(layout, data):
 
 
 @each_layout
+@few
 @given(data=st.data())
 def test_a_field_read_by_slicing_its_span_is_the_same(layout, data):
     wire = data.draw(st.binary(min_size=layout.size_bytes, max_size=layout.size_bytes))
@@ -65,6 +72,7 @@ def test_a_field_read_by_slicing_its_span_is_the_same(layout, data):
 
 
 @each_layout
+@few
 @given(data=st.data())
 def test_writing_one_field_leaves_the_others(layout, data):
     wire = data.draw(st.binary(min_size=layout.size_bytes, max_size=layout.size_bytes))

@@ -1,6 +1,7 @@
 """Layouts of MADs and attributes keep to their bits: what is packed is unpacked, and reserved bits stay zero."""
 
 import pickle
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -183,6 +184,7 @@ ATTRIBUTES = [attribute for attributes in CLASS_ATTRIBUTES.values() for attribut
 each_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=lambda layout: layout.name)
 
 
+@cache
 def values_of(layout: Layout) -> st.SearchStrategy[dict[str, int]]:
     return st.fixed_dictionaries({field.name: st.integers(0, field.max) for field in layout.fields})
 

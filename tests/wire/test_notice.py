@@ -1,13 +1,14 @@
 """Notices carry the details of their trap."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wire.notice import NOTICE, NOTICE_DETAILS, NOTICE_TYPES, NoticeType, ProducerType, TrapNumber, details_of, notice
 
 
 @pytest.mark.parametrize("trap", TrapNumber, ids=lambda trap: str(int(trap)))
+@settings(max_examples=40)
 @given(data=st.data())
 def test_the_details_of_every_trap_come_back(trap, data):
     fields = {field.name: data.draw(st.integers(0, field.max)) for field in NOTICE_DETAILS[trap].fields}

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ KEYWORDS = {
 }  # fmt: skip
 
 
+@cache
 def fields(layout: Layout) -> st.SearchStrategy[dict[str, int]]:
     return st.fixed_dictionaries({field.name: st.integers(0, field.max) for field in layout.fields})
 

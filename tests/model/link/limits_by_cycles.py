@@ -104,6 +104,13 @@ class Load:
         cycle -= self.epoch
         return cycle >= 0 and exponent <= 19 and cycle % (256 << exponent) == 0
 
+    def ticks(self, exponent: int, start: int, end: int) -> int:
+        """How many there are from a cycle on and before another, counted at once."""
+        if exponent > 19:
+            return 0
+        start, length = max(start, self.epoch), 256 << exponent
+        return len(range(start + (self.epoch - start) % length, end, length))
+
 
 def random_load(seed: int, fifo: bool) -> Load:
     rng = random.Random(seed)
@@ -221,7 +228,7 @@ class _Reading:
         exponent = self.limit(output, cycle)
         if exponent > 19 or cycle - t0 <= 3 * 256 << exponent:
             return False
-        return sum(self.load.is_tick(exponent, c) for c in range(t0, cycle)) >= 4
+        return self.load.ticks(exponent, t0, cycle) >= 4
 
     def heads(self, cycle: int, visible: set[tuple[int, int]]) -> None:
         """The slots with a visible head in a cycle."""

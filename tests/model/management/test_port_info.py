@@ -272,17 +272,26 @@ KEYS = {"p_key_violations": (KeyViolation.P_KEY, 105, 232), "q_key_violations": 
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_wrong_keys_that_an_adapter_s_host_finds_are_counted_up_to_all_ones(adapter, name):
+def test_wrong_keys_that_an_adapter_s_host_finds_are_counted(adapter, name):
     for cycle in range(3):
         adapter.key_violation(1 + cycle, KEYS[name][0])
     counts = {other: 3 if other == name else 0 for other in KEYS}
     info = adapter.port_info()
     assert {other: info[other] for other in KEYS} == counts
-    now = adapter.kernel.now
-    for cycle in range(0xFFFF):
-        adapter.key_violation(now + 1 + cycle, KEYS[name][0])
-    adapter.run(now + 1 + 0xFFFF)
-    assert adapter.port_info()[name] == 0xFFFF
+
+
+def test_wrong_keys_are_counted_up_to_all_ones(adapter):
+    """Both are, in the same cycles, and then in others."""
+    now, both = adapter.kernel.now, KeyViolation.P_KEY | KeyViolation.Q_KEY
+    for cycle in range(0xFFFE):
+        adapter.key_violation(now + 1 + cycle, both)
+    adapter.run(now + 1 + 0xFFFE)
+    seen = []
+    for keys in (KeyViolation.P_KEY, KeyViolation.Q_KEY, both):
+        adapter.key_violation(adapter.kernel.now + 1, keys)
+        info = adapter.port_info()
+        seen.append(tuple(info[name] for name in ("p_key_violations", "q_key_violations")))
+    assert seen == [(0xFFFF, 0xFFFE), (0xFFFF, 0xFFFF), (0xFFFF, 0xFFFF)]
 
 
 @pytest.mark.parametrize("name", KEYS)

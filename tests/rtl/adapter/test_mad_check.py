@@ -1,13 +1,13 @@
 """An adapter distinguishes SMPs and PMA requests from all other packets by the rows that pass."""
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.adapter.mad_check import MadCheck
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.codes import Q_KEY_GSI, VL15
 from wire.mad import MadMethod, MgmtClass
 from wire.mad_packet import gmp_packet, smp_packet
@@ -30,9 +30,15 @@ def are_requests(packets: list[tuple[bytes, int]]) -> list[bool]:
     return [is_request for _, is_request in kinds(packets)]
 
 
+@cache
+def simulated() -> tuple[MadCheck, Simulation]:
+    dut = MadCheck(VLS)
+    return dut, Simulation(dut)
+
+
 def kinds(packets: list[tuple[bytes, int]]) -> list[tuple[bool, bool]]:
     """What the check says of each packet."""
-    dut = MadCheck(VLS)
+    dut, simulation = simulated()
     found = []
 
     async def bench(ctx: Any) -> None:
@@ -48,10 +54,7 @@ def kinds(packets: list[tuple[bytes, int]]) -> list[tuple[bool, bool]]:
             ctx.set(dut.row, {})
             await ctx.tick()
 
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulation.run(bench)
     return found
 
 

@@ -4,9 +4,9 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.crossing.acceptance import Acceptance
+from tests.rtl.simulation import Simulation
 
 BLOCK_BITS = 4
 
@@ -33,7 +33,4 @@ def test_outputs_are_accepted_in_turn(outputs: int) -> None:
                 assert (accepted, first) == (0, 0), f"cycle {cycle}"
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)

@@ -6,10 +6,9 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
 
 from rtl.crossing.coded_choice import CodedChoice
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 
 BITS = 8
 
@@ -41,7 +40,4 @@ def test_every_value_can_be_chosen(count: int) -> None:
             ctx.set(dut.values, values)
             assert ctx.get(dut.value) == (0 if chosen is None else values[chosen])
 
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Cat, Module, Signal
-from amaranth.sim import Simulator
 
 from rtl.crossing.eligibility import ROOM, data_eligible, room_of
 from rtl.widths import CREDIT_BITS, NEED_BITS
+from tests.rtl.simulation import Simulation
 from wire.flow_control import CREDIT_WINDOW
 
 NEEDS = range(1, 1 << NEED_BITS)
@@ -36,6 +36,4 @@ def test_a_head_may_go_if_what_it_leaves_is_at_most_half_of_the_range() -> None:
                 assert ctx.get(may_go) == (1 << len(NEEDS)) - 1, "needs no credits"
             ctx.set(exception, 0)
 
-    simulator = Simulator(m)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(m).run(bench)

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Module
-from amaranth.sim import Simulator
 
 from rtl.crossing.matcher import Matcher
 from rtl.rotation import RotatingChoice
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 
 Move = tuple[list[int], int, int]
 """Of the pointer at this place of a list to this value."""
@@ -151,10 +150,7 @@ def simulate(dut: Matcher, bench: Any) -> None:
             acceptance.served.eq(acceptance.chosen),
             dut.accepted[i].eq(acceptance.chosen),
         ]
-    simulator = Simulator(m, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(m).run(bench)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from rtl.crossing.output import Output
+from tests.rtl.simulation import Simulation
 
 ALL = 0b111
 
@@ -21,10 +20,7 @@ def waiting(cycles: list[dict[str, int]]) -> list[int]:
             found.append(ctx.get(dut.port.waiting) << 3 | ctx.get(dut.port.slots_waiting))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    Simulation(dut).run(drive)
     return found
 
 

@@ -8,11 +8,10 @@ import pytest
 from amaranth.hdl import Module
 from amaranth.lib import data
 from amaranth.lib.wiring import connect
-from amaranth.sim import Simulator
 
 from rtl.crossing.queues import PacketQueues
 from rtl.crossing.successors import Successors, packet_layout
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 
 QUEUES = 6
 BLOCKS = 32
@@ -92,8 +91,5 @@ def test_heads_are_visible_when_the_contract_says(seed: int) -> None:
                 gone.append((cycle + 4, taken))
             await ctx.tick()
 
-    simulator = Simulator(m, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(m).run(bench)
     assert takes > 300

@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.crossing.causes import NOT_SWALLOWED, cause_of
 from rtl.crossing.store import PacketStore
 from rtl.crossing.time_limits import clock_of
 from rtl.widths import NEED_BITS
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.packet import blocks_of_words
 from wire.trace import Discard
 
@@ -361,10 +360,7 @@ def test_rows_leave_as_they_came_and_blocks_return(
                         idle = rng.choice((0, 0, 0, 1, 5, 40, 80))
             await ctx.tick()
 
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)
     taken = [packet for packet in ends if packet.accepted]
     assert len(taken) > 40
     assert counts["cancelled"] > 0

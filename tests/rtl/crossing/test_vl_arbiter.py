@@ -9,10 +9,9 @@ from itertools import groupby
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.crossing.vl_arbiter import VlArbiter
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 
 LOW, HIGH = 0, 1
 NO_LIMIT = 255
@@ -76,10 +75,7 @@ class Reference:
 
 
 def simulate(dut: VlArbiter, bench: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)
 
 
 @pytest.mark.parametrize("vls", [2, 4, 8, 15])

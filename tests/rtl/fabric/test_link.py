@@ -4,9 +4,9 @@
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.fabric.link import LinkDirection
+from tests.rtl.simulation import Simulation
 from wire.stimulus import Injection, Trigger
 from wire.symbols import Control, Row
 
@@ -52,10 +52,7 @@ def carry(
                 records.append((cycle, words[0]))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    Simulation(dut).run(drive)
     return out, records
 
 

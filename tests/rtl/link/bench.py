@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from amaranth.sim import Simulator
-
 from rtl.link.port import PORT_KINDS, LinkPort
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.codes import PortState
 from wire.flow_control import FlowControlOp, FlowControlPacket
 from wire.packet import Packet, build_ud_send
@@ -56,30 +54,10 @@ def link_rows(*, op: int = FlowControlOp.NORMAL, vl: int = 0, fctbs: int = 0, fc
     return frame_link_packet(FlowControlPacket(FlowControlOp(op), fctbs, vl, fccl).encode())
 
 
-class _Simulation:
-    """A port in the simulator, made once and reset for every use."""
-
-    def __init__(self, kind: str, vls: int, mtu: int) -> None:
-        self.dut = LinkPort(kind, vls, mtu, blocks=4095)
-        self._drive: Callable[[Any], Awaitable[None]] | None = None
-        self._simulator = Simulator(self.dut, engine=QuickEngine)
-        self._simulator.add_clock(1e-6)
-
-        async def drive(ctx: Any) -> None:
-            assert self._drive is not None
-            await self._drive(ctx)
-
-        self._simulator.add_testbench(drive)
-
-    def run(self, drive: Callable[[Any], Awaitable[None]]) -> None:
-        """Run from reset until `drive` is through."""
-        if self._drive is not None:
-            self._simulator.reset()
-        self._drive = drive
-        self._simulator.run()
-
-
-_simulation = lru_cache(_Simulation)
+@lru_cache
+def _simulated(kind: str, vls: int, mtu: int) -> tuple[LinkPort, Simulation]:
+    dut = LinkPort(kind, vls, mtu, blocks=4095)
+    return dut, Simulation(dut)
 
 
 class PortBench:
@@ -92,8 +70,7 @@ class PortBench:
     """
 
     def __init__(self, kind: str = "switch", vls: int = 1, mtu: int = 256) -> None:
-        self._simulation = _simulation(kind, vls, mtu)
-        self.dut = self._simulation.dut
+        self.dut, self._simulation = _simulated(kind, vls, mtu)
         self.vls = vls
         self._rows: dict[int, Row] = {}
         self._inputs: defaultdict[int, dict[str, Any]] = defaultdict(dict)

@@ -3,14 +3,14 @@
 import json
 import random
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.link.crc import IcrcCheck, VcrcCheck
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.packet import build_ud_send
 from wire.symbols import Row, frame_data_packet, frame_link_packet
 
@@ -24,8 +24,15 @@ DATA_PACKETS = [
 ]
 
 
-def verdicts(dut: VcrcCheck | IcrcCheck, rows: Sequence[Row], gap: int = 0) -> list[int]:
+@cache
+def simulated(check: type[VcrcCheck] | type[IcrcCheck]) -> tuple[VcrcCheck | IcrcCheck, Simulation]:
+    dut = check()
+    return dut, Simulation(dut)
+
+
+def verdicts(check: type[VcrcCheck] | type[IcrcCheck], rows: Sequence[Row], gap: int = 0) -> list[int]:
     """`good` after each row; between rows there are `gap` cycles without one."""
+    dut, simulation = simulated(check)
     found = []
 
     async def drive(ctx: Any) -> None:
@@ -43,10 +50,7 @@ def verdicts(dut: VcrcCheck | IcrcCheck, rows: Sequence[Row], gap: int = 0) -> l
             for _ in range(gap):
                 await ctx.tick()
 
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulation.run(drive)
     return found
 
 
@@ -59,22 +63,22 @@ def flipped(rows: Sequence[Row], row: int, bit: int) -> list[Row]:
 
 def test_the_lpcrc_of_captured_flow_control_packets_is_right() -> None:
     rows = [row for packet in LINK_PACKETS for row in frame_link_packet(packet)]
-    assert verdicts(VcrcCheck(), rows)[1::2] == [1] * len(LINK_PACKETS)
+    assert verdicts(VcrcCheck, rows)[1::2] == [1] * len(LINK_PACKETS)
 
 
 def test_any_one_bit_error_in_a_link_packet_shows_in_the_lpcrc() -> None:
     rows = frame_link_packet(LINK_PACKETS[0])
     places = [(0, bit) for bit in range(24)] + [(1, bit) for bit in range(8, 32)]
     damaged = [row for place in places for row in flipped(rows, *place)]
-    assert verdicts(VcrcCheck(), damaged)[1::2] == [0] * len(places)
+    assert verdicts(VcrcCheck, damaged)[1::2] == [0] * len(places)
 
 
 @pytest.mark.parametrize("packet", DATA_PACKETS, ids=["local", "global"])
 @pytest.mark.parametrize("gap", [0, 3])
 def test_the_crcs_of_the_standards_sample_packets_are_right(packet: bytes, gap: int) -> None:
     rows = frame_data_packet(packet)
-    assert verdicts(VcrcCheck(), rows, gap)[-1] == 1
-    assert verdicts(IcrcCheck(), rows, gap)[-1] == 1
+    assert verdicts(VcrcCheck, rows, gap)[-1] == 1
+    assert verdicts(IcrcCheck, rows, gap)[-1] == 1
 
 
 @pytest.mark.parametrize("packet", DATA_PACKETS, ids=["local", "global"])
@@ -93,7 +97,7 @@ def test_only_what_a_switch_or_router_may_change_is_outside_the_icrc(packet: byt
     if with_grh:
         places = [place for place in places if place not in ((1, 0), (1, 1))]  # LNH itself
     damaged = [row for byte, bit in places for row in flipped(rows, (byte + 1) // 4, 24 - (byte + 1) % 4 * 8 + bit)]
-    good = verdicts(IcrcCheck(), damaged)[len(rows) - 1 :: len(rows)]
+    good = verdicts(IcrcCheck, damaged)[len(rows) - 1 :: len(rows)]
     assert good == [variant.get(byte, 0) >> bit & 1 for byte, bit in places]
 
 
@@ -108,4 +112,4 @@ def test_packets_back_to_back_have_a_crc_each(seed: int) -> None:
         packet = build_ud_send(slid=1, dlid=2, dest_qp=3, src_qp=4, q_key=5, payload=content)
         rows += frame_data_packet(packet.wire)
         ends.append(len(rows) - 1)
-    assert [at for at, good in enumerate(verdicts(VcrcCheck(), rows)) if good] == ends
+    assert [at for at, good in enumerate(verdicts(VcrcCheck, rows)) if good] == ends

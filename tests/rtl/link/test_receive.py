@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.link.receive import Receiver
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.symbols import Control, Row
 
 SDP, SLP, EGP, EBP, COM = (Control.SDP, Control.SLP, Control.EGP, Control.EBP, Control.COM)
@@ -57,10 +56,7 @@ def follow(rows: Sequence[Row | None], disabled: Sequence[int] = ()) -> list[dic
                 events["index"] = ctx.get(dut.received.index)
             found.append(events)
 
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    Simulation(dut).run(drive)
     return found
 
 

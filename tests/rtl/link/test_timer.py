@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.link.timer import Timer
+from tests.rtl.simulation import Simulation
 
 
 def last_cycles(cycles: int, length: int, restarts: tuple[int, ...] = (), stops: tuple[int, ...] = ()) -> list[int]:
@@ -21,10 +21,7 @@ def last_cycles(cycles: int, length: int, restarts: tuple[int, ...] = (), stops:
                 found.append(cycle)
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    Simulation(dut).run(drive)
     return found
 
 

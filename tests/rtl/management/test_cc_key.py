@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.management.cc_key import CcKey
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.congestion_control import CcAttribute
 from wire.registers import congestion_address
 
@@ -16,16 +16,19 @@ KEY = 5
 SECOND, PERIOD = 3, 4
 
 
-def run(script: Any) -> None:
+@cache
+def _simulated() -> tuple[CcKey, Simulation]:
     dut = CcKey()
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
+    return dut, Simulation(dut)
+
+
+def run(script: Any) -> None:
+    dut, simulation = _simulated()
 
     async def bench(ctx: Any) -> None:
         await script(ctx, dut)
 
-    simulator.add_testbench(bench)
-    simulator.run()
+    simulation.run(bench)
 
 
 def access(ctx: Any, dut: CcKey, word: int, **kind: int) -> None:

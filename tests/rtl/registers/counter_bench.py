@@ -1,12 +1,12 @@
 """Counters of a port in a simulation of their own: what is counted and accessed cycle by cycle, and what is read."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
-from amaranth.lib import wiring
-from amaranth.sim import Simulator
-
 from rtl.registers.counter_places import COUNTED_LATE, VL_XMIT_WAITS
+from rtl.registers.counters import PortCounters
+from tests.rtl.simulation import Simulation
 from wire.registers import VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
 
 __all__ = ["ERRORS", "Access", "Counted", "Cycle", "answers", "counter_name", "read", "run", "write"]
@@ -21,6 +21,7 @@ Cycle = tuple[Access | None, Counted]
 ERRORS = PortRegister.FLOW_CTL_UPDATE_ERRORS
 
 
+@cache
 def counter_name(register: int) -> str:
     """What it is called on the wires."""
     if 0 <= register - VL_XMIT_WAIT < len(VL_XMIT_WAITS):
@@ -28,9 +29,16 @@ def counter_name(register: int) -> str:
     return next(kind(register).name for kind in (Counter, PacketCounter, Detail) if register in {*kind})
 
 
-def run(dut: wiring.Component, cycles: Sequence[Cycle]) -> list[int]:
+@cache
+def _simulated(vls: int) -> tuple[Any, Simulation]:
+    counters = PortCounters(vls)
+    return counters, Simulation(counters)
+
+
+def run(vls: int, cycles: Sequence[Cycle]) -> list[int]:
     """What is read in each cycle, and in two more. The counters have what is counted late a cycle later."""
-    counters: Any = dut
+    counters, simulation = _simulated(vls)
+    varying = {name for name, _ in counters.amounts.shape()}
     found = []
 
     async def drive(ctx: Any) -> None:
@@ -42,15 +50,12 @@ def run(dut: wiring.Component, cycles: Sequence[Cycle]) -> list[int]:
             by_name, late = now | late, {name: amount for name, amount in by_name.items() if name not in now}
             ctx.set(counters.expired, counted.get(ERRORS, 0))
             ctx.set(counters.reg, _wires(access))
-            ctx.set(counters.counts, {name: name in by_name for name, _ in counters.counts.shape()})
-            ctx.set(counters.amounts, {name: by_name.get(name, 0) for name, _ in counters.amounts.shape()})
+            ctx.set(counters.counts, dict.fromkeys(by_name, 1))
+            ctx.set(counters.amounts, {name: amount for name, amount in by_name.items() if name in varying})
             found.append(ctx.get(counters.value))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulation.run(drive)
     return found
 
 
@@ -61,9 +66,9 @@ def _wires(access: Access | None) -> dict[str, int]:
     return {"select": 1, "offset": offset, "read": value is None, "write": value is not None, "wdata": value or 0}
 
 
-def answers(dut: wiring.Component, cycles: Sequence[Cycle]) -> list[int]:
+def answers(vls: int, cycles: Sequence[Cycle]) -> list[int]:
     """What the reads among these cycles give."""
-    found = run(dut, cycles)
+    found = run(vls, cycles)
     return [found[at + 2] for at, (access, _) in enumerate(cycles) if access is not None and access[1] is None]
 
 

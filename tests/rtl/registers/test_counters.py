@@ -6,7 +6,6 @@ from collections.abc import Sequence
 import pytest
 
 from rtl.registers.counter_places import amounts_layout, most_counted, vls_of_slots
-from rtl.registers.counters import PortCounters
 from tests.rtl.registers import counter_bench
 from tests.rtl.registers.counter_bench import ERRORS, Access, Counted, Cycle, counter_name, read, write
 from wire.registers import (
@@ -43,7 +42,7 @@ LATER = pytest.mark.parametrize("later", [0, 1, 2, 13, 14, 15, 16, 40])
 
 
 def answers(cycles: Sequence[Cycle]) -> list[int]:
-    return counter_bench.answers(PortCounters(VLS), cycles)
+    return counter_bench.answers(VLS, cycles)
 
 
 def count(*counters: int) -> Cycle:
@@ -146,7 +145,7 @@ def test_all_may_count_for_ever(vls: int) -> None:
     """Longer than any of them can wait for its turn."""
     bits = widths(vls)
     cycles = [count(*(counter for counter in bits if often(counter) or cycle % 2)) for cycle in range(100)]
-    found = counter_bench.answers(PortCounters(vls), [*cycles, *map(read, bits)])
+    found = counter_bench.answers(vls, [*cycles, *map(read, bits)])
     assert found == [min(100 if often(counter) else 50, (1 << width) - 1) for counter, width in bits.items()]
 
 
@@ -160,7 +159,7 @@ def test_half_of_the_cycles_may_have_accesses(vls: int, burst: int) -> None:
         counted = [counter for counter in bits if often(counter) or cycle % 2]
         expected |= {counter: expected[counter] + 1 for counter in counted}
         cycles.append((None if cycle // burst % 2 else (Counter.VL15_DROPPED, None), dict.fromkeys(counted, 1)))
-    found = counter_bench.answers(PortCounters(vls), [*cycles, *map(read, bits)])[-len(bits) :]
+    found = counter_bench.answers(vls, [*cycles, *map(read, bits)])[-len(bits) :]
     assert found == [min(counted, (1 << bits[counter]) - 1) for counter, counted in expected.items()]
 
 
@@ -181,9 +180,7 @@ def test_all_are_written_while_all_count() -> None:
 @pytest.mark.parametrize("vls", [1, 2, 15])
 def test_flow_control_errors_of_each_vl_stop_at_3(vls: int) -> None:
     every = (1 << vls) - 1
-    found = counter_bench.answers(
-        PortCounters(vls), [cycle for _ in range(5) for cycle in ((None, {ERRORS: every}), read(ERRORS))]
-    )
+    found = counter_bench.answers(vls, [cycle for _ in range(5) for cycle in ((None, {ERRORS: every}), read(ERRORS))])
     assert found == [sum(min(times, 3) << 30 - 2 * vl for vl in range(vls)) for times in (1, 2, 3, 4, 5)]
 
 
@@ -307,4 +304,4 @@ def test_counters_under_random_accesses(seed: int, vls: int) -> None:
             offset = rng.choice([*reference.registers, *others])
             access = offset, rng.choice(edges) if rng.random() < 0.3 else None
         cycles.append((access, counting.cycle((0.02, 0.4, 1)[place // 200 % 3])))
-    assert counter_bench.run(PortCounters(vls), cycles) == [0, 0, *(reference.cycle(*cycle) for cycle in cycles)]
+    assert counter_bench.run(vls, cycles) == [0, 0, *(reference.cycle(*cycle) for cycle in cycles)]

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from rtl.registers.bus import NodeBus
+from tests.rtl.simulation import Simulation
 
 Access = tuple[str, str, int]
 """Master, read or write, address. What is written is the address plus 1."""
@@ -48,10 +47,7 @@ def run(given: dict[int, list[Access]], cycles: int = 20) -> dict[str, list[tupl
                 seen["record"].append((cycle, ctx.get(dut.trace.payload[0][0])))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)
     return seen
 
 

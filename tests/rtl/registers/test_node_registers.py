@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.registers.node_registers import NodeRegisters
+from tests.rtl.simulation import Simulation
 from wire.registers import LEASE_SECOND_AT_RESET, NodeRegister
 
 PORTS = 5
@@ -23,10 +23,7 @@ def answers(accesses: list[dict[str, int]]) -> list[int]:
             found.append(ctx.get(dut.rdata))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    Simulation(dut).run(drive)
     assert found[:3] == [0, 0, 0]
     return found[3:]
 
@@ -77,10 +74,7 @@ def test_a_write_of_another_value_is_seen_in_the_cycle_after_it() -> None:
             seen.append((ctx.get(dut.changed.lid), ctx.get(dut.changed.lmc)))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    Simulation(dut).run(drive)
     assert seen == [(0, 0), (0, 0), (1, 0), (0, 1), (0, 0), (0, 0), (0, 0)]
 
 

@@ -1,14 +1,15 @@
 """A port's registers on the bus."""
 
 from collections.abc import Collection
+from functools import cache
 from itertools import zip_longest
 from operator import attrgetter
 from typing import Any, Literal
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.registers.port_registers import PortRegisters
+from tests.rtl.simulation import Simulation
 from wire.codes import LinkWidth, PortPhysicalState, PortState, max_pkt_len
 from wire.registers import PortRegister
 
@@ -69,6 +70,12 @@ IGNORED = {
 Access = dict[str, int] | None
 
 
+@cache
+def simulated(kind: Literal["switch", "adapter"], vls: int) -> tuple[PortRegisters, Simulation]:
+    dut = PortRegisters(kind, vls=vls, mtu=2048)
+    return dut, Simulation(dut)
+
+
 def run(
     accesses: list[Access],
     outputs: tuple[str, ...] = (),
@@ -81,7 +88,7 @@ def run(
 
     The link is up in the cycles of `up`.
     """
-    dut = PortRegisters(kind, vls=vls, mtu=2048)
+    dut, simulation = simulated(kind, vls)
     answers: list[int] = []
     seen: list[tuple[int, ...]] = []
 
@@ -97,10 +104,7 @@ def run(
             seen.append(tuple(int(ctx.get(attrgetter(name)(dut))) for name in outputs))
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(drive)
-    simulator.run()
+    simulation.run(drive)
     return answers, seen
 
 

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import pytest
 
 from rtl.registers.counter_places import amounts_layout
-from rtl.registers.counters import PortCounters
 from tests.rtl.registers import counter_bench
 from tests.rtl.registers.counter_bench import Cycle, read, write
 from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PacketCounter, PortRegister
@@ -18,11 +17,11 @@ EVERY = pytest.mark.parametrize("counter", list(HIGH_OF_COUNTER))
 
 
 def run(cycles: Sequence[Cycle]) -> list[int]:
-    return counter_bench.run(PortCounters(VLS), cycles)
+    return counter_bench.run(VLS, cycles)
 
 
 def answers(cycles: Sequence[Cycle]) -> list[int]:
-    return counter_bench.answers(PortCounters(VLS), cycles)
+    return counter_bench.answers(VLS, cycles)
 
 
 def put(counter: Counter | PacketCounter, value: int) -> list[Cycle]:

@@ -3,10 +3,9 @@
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.switch.route import Route
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.codes import LID_MULTICAST_MAX, LNH, max_pkt_len, operational_vls
 from wire.trace import Verdict
 
@@ -24,10 +23,7 @@ AGENT = 1 << PORTS
 
 
 def run(dut: Any, bench: Any) -> None:
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)
 
 
 def to(*ports: int) -> int:

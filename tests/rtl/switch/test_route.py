@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.switch.route import Route
+from tests.rtl.simulation import Simulation
 from wire.codes import LID_PERMISSIVE, VL15
 from wire.packet import blocks_of_words
 from wire.trace import Verdict
@@ -44,7 +44,4 @@ def test_the_permissive_lid_leads_to_port_0_whatever_stands_in_the_forwarding_ta
                     seen = (ctx.get(dut.relay), bool(ctx.get(dut.refused)), ctx.get(dut.output), ctx.get(dut.slot))
                     assert seen == (verdict, verdict != Verdict.GOOD, ports, VLS), (entry, port, free)
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)

@@ -4,18 +4,14 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from rtl.switch.routing_tables import RoutingTables
-from tests.rtl.quick_engine import QuickEngine
+from tests.rtl.simulation import Simulation
 from wire.codes import LID_MULTICAST_MIN
 
 
 def run(dut: RoutingTables, bench: Any) -> None:
-    simulator = Simulator(dut, engine=QuickEngine)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    Simulation(dut).run(bench)
 
 
 @pytest.mark.parametrize(
