@@ -185,7 +185,7 @@ class QuickEngine(PySimEngine):
         self._edges: list[_Waiting] = []
         self._at_edge: dict[tuple[int, int], _Waiting] = {}
         self._first: list[tuple[_Waiting, _Evaluation]] = []
-        self._by_identity: dict[int, _Signal] = {}
+        self._by_identity: dict[int, tuple[Signal, _Signal]] = {}
         self._is_settled = False
         self._copies = SignalDict(_copies(design.fragment))
         for signal, original in self._copies.items():
@@ -380,11 +380,13 @@ class QuickEngine(PySimEngine):
         self._wait()
 
     def _signal(self, signal: Any) -> _Signal:
-        """A signal's state, which is found by comparing signals only the first time."""
+        """A signal's state, which is found by comparing signals only the first time. The signal is kept with it, or
+        another might come to its identity."""
         found = self._by_identity.get(id(signal))
         if found is None:
-            found = self._by_identity[id(signal)] = self._state.slots[self._state.get_signal(signal)]
-        return found
+            found = signal, self._state.slots[self._state.get_signal(signal)]
+            self._by_identity[id(signal)] = found
+        return found[1]
 
     def get_value(self, expr: Any) -> int:
         """What a test bench reads, mostly a signal or a part of one."""
