@@ -149,7 +149,7 @@ def test_a_message_that_is_not_as_it_was_sent_is_status_1(capsys, monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "scenario", ["cut-cable", *(pytest.param(one, marks=pytest.mark.deep) for one in ("retry", "rnr", "congestion"))]
+    "scenario", ["retry", *(pytest.param(one, marks=pytest.mark.deep) for one in ("rnr", "cut-cable", "congestion"))]
 )
 def test_rtl_and_model_agree_on_recovery(capsys, scenario):
     hardware, model = (results_of(capsys, scenario, "--sim", sim) for sim in ("verilator", "model"))
