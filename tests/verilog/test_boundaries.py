@@ -145,8 +145,12 @@ def test_what_only_has_another_place_in_the_source_is_not_converted_again(conver
 @pytest.mark.parametrize(
     ("node", "parameters"),
     [
-        pytest.param(Switch, SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=8), marks=pytest.mark.deep),
-        (Switch, SwitchParameters(ports=2, mtu=256, buffer_blocks=8, queueing="fifo", readers=1)),
+        (Switch, SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=8)),
+        pytest.param(
+            Switch,
+            SwitchParameters(ports=2, mtu=256, buffer_blocks=8, queueing="fifo", readers=1),
+            marks=pytest.mark.deep,
+        ),
         (Adapter, AdapterParameters(mtu=256, receive_blocks=8, send_blocks=8)),
     ],
     ids=["switch", "fifo switch", "adapter"],

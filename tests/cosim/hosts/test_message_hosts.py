@@ -284,7 +284,7 @@ ALL_TRANSPORTS = (
         # Many others have this fabric built.
         pytest.param("verilator", None, 30_000, marks=pytest.mark.slow),
         pytest.param("verilator", ("SW1", "H2"), 30_000, marks=pytest.mark.deep),
-        pytest.param("icarus", None, 3_200, marks=pytest.mark.deep),
+        pytest.param("icarus", None, 6_200, marks=pytest.mark.deep),
     ],
 )
 def test_every_engine_carries_all_transports_as_the_model_does(engine, rtl, cycles, tmp_path):
