@@ -40,10 +40,11 @@ COCOTB = ("cocotb_two_hosts.py", "cocotb_open_port.py", "counted_switch/cocotb_c
 @pytest.mark.parametrize(
     ("name", "simulator"),
     [
-        ("cocotb_two_hosts.py", "verilator"),
+        ("cocotb_two_hosts.py", "icarus"),
         ("cocotb_open_port.py", "icarus"),
         ("counted_switch/cocotb_counted_switch.py", "icarus"),
-        pytest.param("cocotb_two_hosts.py", "icarus", marks=pytest.mark.deep),
+        # That tests run on Verilator, those say that are written for it (tests/ironband/test_cocotb_tests.py).
+        pytest.param("cocotb_two_hosts.py", "verilator", marks=pytest.mark.deep),
         pytest.param("cocotb_open_port.py", "verilator", marks=pytest.mark.deep),
         pytest.param("counted_switch/cocotb_counted_switch.py", "verilator", marks=pytest.mark.deep),
     ],

@@ -43,9 +43,10 @@ def test_what_a_file_raises_only_in_the_simulator_is_named(file, tmp_path, monke
         ironband.run_cocotb(file, sources=[file.with_name("beat.v")], top="beat")
 
 
-def test_a_test_that_holds_is_given_back_with_its_time(file):
-    file.write_text(TESTS.replace('"1"', '"Z"'))
-    (result,) = ironband.run_cocotb(file, sources=[file.with_name("beat.v")], top="beat")
+@pytest.mark.parametrize(("simulator", "undriven"), [("icarus", "Z"), ("verilator", "0")])
+def test_a_test_that_holds_is_given_back_with_its_time(file, simulator, undriven):
+    file.write_text(TESTS.replace('"1"', f'"{undriven}"'))
+    (result,) = ironband.run_cocotb(file, simulator, sources=[file.with_name("beat.v")], top="beat")
     assert (result.name, result.simulated_ns) == ("nothing_lasts", 3)
 
 

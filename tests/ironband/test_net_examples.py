@@ -61,13 +61,19 @@ Hca 1 "Hca3"
 }
 """Of our own hands, in the shape of those."""
 
+LIKE_OTHERS = ("net.2sw2path", "net.2sw2path4hca")
+"""The third of these has all that they have."""
+
 FILES = [
     *(
         pytest.param(
             str(EXAMPLES / name),
-            marks=pytest.mark.skipif(
-                not (EXAMPLES / name).exists(),
-                reason=f"NOT TESTED with ibsim's own examples: apt-get install ibsim-utils, with {EXAMPLES}",
+            marks=(
+                pytest.mark.skipif(
+                    not (EXAMPLES / name).exists(),
+                    reason=f"NOT TESTED with ibsim's own examples: apt-get install ibsim-utils, with {EXAMPLES}",
+                ),
+                *([pytest.mark.deep] if name in LIKE_OTHERS else []),
             ),
         )
         for name in NAMES

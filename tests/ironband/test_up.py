@@ -230,13 +230,16 @@ def test_a_guid2lid_file_that_is_no_text_is_one_line_with_the_byte(capsys):
     assert line == "guid2lid: byte 9 is not UTF-8, expected a guid2lid file"
 
 
+def test_a_torus_has_credit_loops(capsys):
+    assert [line for line in printed(capsys, "torus_4x4", "--vls", "2") if "credit loop" in line]
+
+
 @pytest.mark.parametrize("routing", ["dor", "lash"])
 def test_a_torus_has_no_credit_loop_by_two_vls(capsys, routing):
-    assert [line for line in printed(capsys, "torus_4x4", "--vls", "2") if "credit loop" in line]
-    lines = printed(capsys, "torus_4x4", "--vls", "2", "--routing", routing)
+    lines = printed(capsys, "torus_4x4", "--vls", "2", "--routing", routing, "--json", "results.json")
     assert not [line for line in lines if "credit loop" in line]
     assert "data VLs of routes      2" in lines
-    found = results(capsys, "torus_4x4", "--vls", "2", "--routing", routing)
+    found = json.loads(Path("results.json").read_text())
     assert found["vls_needed"] == 2
     assert {sl for paths in found["service_levels"].values() for sl in paths.values()} == {1}
 

@@ -85,7 +85,7 @@ def test_adapters_count_wrong_keys_as_the_golden_model_does(
 ) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    cycles = 30_000 if engine == "verilator" else 8_000
+    cycles = 15_000 if engine == "verilator" else 8_000
     expected: list[Delivery] = []
     seen: list[Delivery] = []
     with (

@@ -264,7 +264,11 @@ def test_every_answer_is_what_the_trace_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("spacing", [150, 300, 600])
+@pytest.mark.parametrize(
+    "spacing",
+    # More of the same.
+    [300, *(pytest.param(spacing, marks=pytest.mark.deep) for spacing in (150, 600))],
+)
 def test_six_thousand_random_requests(spacing: int, tmp_path: Path) -> None:
     """Many answers that are due are dropped where hosts stall: their VL has no room."""
     for seed in range(2):

@@ -18,6 +18,7 @@ from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology_file import packaged_topologies, read_topology
 from cosim.trace.compare import Names, compare
+from sm.events import TablesWritten
 from tests.cosim.recorder import Recorder
 from tests.regression.fabrics import STAR
 from wire.codes import PortPhysicalState, PortState
@@ -32,18 +33,18 @@ ALIKE = [("L1", "L2"), ("L3", "L4"), ("S1", "S2"), (MANAGER, "H5")]
 and for the fabrics that are RTL as a whole."""
 
 
-def fat_tree_up(tmp_path: Path, *rtl: str, failure: LinkFailure | None = None) -> SubnetBringUpResult:
-    made = fabric_of(read_topology(FAT_TREE))
+def brought_up(topology: Path, tmp_path: Path, *rtl: str, failure: LinkFailure | None = None) -> SubnetBringUpResult:
+    made = fabric_of(read_topology(topology))
     engine = "verilator" if rtl else "model"
     return bring_up_subnet(
         SubnetTask(made.fabric, made.widths, MANAGER, engine=engine, rtl=rtl or None, failure=failure), tmp_path
     )
 
 
-def check_same(result: SubnetBringUpResult, alone: SubnetBringUpResult) -> None:
+def check_same(result: SubnetBringUpResult, alone: SubnetBringUpResult, least: int = 4_000) -> None:
     """The trace is the golden model's, and so is all that the Subnet Manager did and saw."""
     assert result.comparison.difference is None
-    assert result.comparison.records == result.records == alone.records > 4_000
+    assert result.comparison.records == result.records == alone.records > least
     assert (result.posts, result.events, result.cycles) == (alone.posts, alone.events, alone.cycles)
     assert result.complete
 
@@ -51,30 +52,45 @@ def check_same(result: SubnetBringUpResult, alone: SubnetBringUpResult) -> None:
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[LinkFailure | None], SubnetBringUpResult]:
     """The golden model's bring-up, with and without a failure, once for all."""
-    return cache(lambda failure: fat_tree_up(tmp_path_factory.mktemp("alone"), failure=failure))
+    return cache(lambda failure: brought_up(FAT_TREE, tmp_path_factory.mktemp("alone"), failure=failure))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "rtl",
-    [(MANAGER, "H5"), *(pytest.param(names, marks=pytest.mark.deep) for names in (("L1", "S1"), *ALIKE[:3]))],
+    # More of the same: fabrics come up before links fail, too.
+    [pytest.param(names, marks=pytest.mark.deep) for names in (("L1", "S1"), *ALIKE)],
     ids="+".join,
 )
 def test_a_fat_tree_comes_up_the_same_whatever_is_rtl(
     rtl: tuple[str, ...], alone: Callable[[LinkFailure | None], SubnetBringUpResult], tmp_path: Path
 ) -> None:
-    check_same(fat_tree_up(tmp_path, *rtl), alone(None))
+    check_same(brought_up(FAT_TREE, tmp_path, *rtl), alone(None))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rtl", [("L3", "L4"), pytest.param(("S1", "S2"), marks=pytest.mark.deep)], ids="+".join)
+def test_a_cable_of_two_that_fails_at_rtl_is_dealt_with_the_same(tmp_path: Path) -> None:
+    """Most of the switch, as that of a star, is compiled for others."""
+    topology = packaged_topologies()["parallel"]
+    links = fabric_of(read_topology(topology)).fabric.links
+    between = next(index for index, link in enumerate(links) if {link.a, link.b} == {"SW1", "SW2"})
+    failure = LinkFailure(between, 100_000, 5_000)
+    result, alone = (brought_up(topology, tmp_path, *rtl, failure=failure) for rtl in (["SW2"], []))
+    check_same(result, alone, 1_000)
+    # It fails when all is up, and is heard of.
+    assert [event for cycle, event in result.events if cycle > failure.cycle and isinstance(event, TablesWritten)]
+
+
+@pytest.mark.slow
+@pytest.mark.deep
+@pytest.mark.parametrize("rtl", [("L3", "L4"), ("S1", "S2")], ids="+".join)
 def test_a_link_that_fails_at_rtl_is_dealt_with_the_same(
     rtl: tuple[str, ...], alone: Callable[[LinkFailure | None], SubnetBringUpResult], tmp_path: Path
 ) -> None:
     links = fabric_of(read_topology(FAT_TREE)).fabric.links
     (between,) = (index for index, link in enumerate(links) if {link.a, link.b} == {"L3", "S1"})
     failure = LinkFailure(between, 260_000, 5_000)
-    check_same(fat_tree_up(tmp_path, *rtl, failure=failure), alone(failure))
+    check_same(brought_up(FAT_TREE, tmp_path, *rtl, failure=failure), alone(failure))
 
 
 @pytest.mark.slow
@@ -125,7 +141,7 @@ def unrest() -> RunSpec:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("rtl", ["h1", "sw0"])
+@pytest.mark.parametrize("rtl", ["h1", pytest.param("sw0", marks=pytest.mark.deep)])
 def test_a_link_is_up_while_rtl_and_model_poll_and_nobody_cuts_it(rtl: str, tmp_path: Path) -> None:
     with run("icarus", unrest(), tmp_path / rtl, rtl=[rtl]) as seen, run("model", unrest(), tmp_path) as expected:
         records = list(expected)

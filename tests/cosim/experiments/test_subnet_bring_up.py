@@ -45,6 +45,8 @@ from wire.trace import Kind, port_of_source
 
 FABRICS = ["back_to_back", "star", "parallel", "ring_4", "ring_5", "fat_tree"]
 FAT_TREE_LINKS = 16
+OF_EACH_KIND = {0: "the manager's", 7: "a host's", 9: "to a spine from the manager's leaf", 12: "from another leaf"}
+"""Links of the fat tree; all that the others have of their own is a place."""
 BLOCK = LINEAR_FORWARDING_TABLE.count
 WHEN = datetime(2026, 11, 7, 6, 5, 4)
 
@@ -94,7 +96,11 @@ def test_bring_up_takes_few_smps(name: str, most: int, up: BroughtUp) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("name", "most"), [("star", 40), ("parallel", 100)])
+@pytest.mark.parametrize(
+    ("name", "most"),
+    # More of the same.
+    [("star", 40), pytest.param("parallel", 100, marks=pytest.mark.deep)],
+)
 def test_bring_up_takes_few_smps_whenever_it_begins(name: str, most: int, tmp_path: Path) -> None:
     """At any point of the ports' flow control periods."""
     topology = read_topology(TOPOLOGIES / f"{name}.net")
@@ -166,7 +172,7 @@ def seeds_with_hosts(number: int) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tens", range(5))
+@pytest.mark.parametrize("tens", [pytest.param(tens, marks=pytest.mark.deep if tens > 1 else ()) for tens in range(5)])
 def test_random_topologies_are_discovered_as_they_are(tens: int, tmp_path: Path) -> None:
     for seed in seeds_with_hosts(50)[10 * tens : 10 * tens + 10]:
         print(f"seed {seed}")
@@ -293,7 +299,10 @@ def test_ports_keep_the_lids_of_an_earlier_run(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("link", range(FAT_TREE_LINKS))
+@pytest.mark.parametrize(
+    "link",
+    [pytest.param(link, marks=() if link in OF_EACH_KIND else pytest.mark.deep) for link in range(FAT_TREE_LINKS)],
+)
 def test_the_fat_tree_is_routed_anew_around_any_link(link: int, tmp_path: Path) -> None:
     topology = read_topology(TOPOLOGIES / "fat_tree.net")
     failed = topology.subnet.links[link]

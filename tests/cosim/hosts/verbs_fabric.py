@@ -9,6 +9,7 @@ from cosim.hosts.verbs_carrier import VerbsCarrier
 from cosim.scenario.scenario_file import parse_scenario
 from cosim.stimulus.bus_bring_up import bus_bring_up
 from cosim.stimulus.run_spec import RunSpec
+from tests.files import TOPOLOGIES
 from tests.verbs.ends import bring_up, make_end
 from verbs.address import AddressVector
 from verbs.hosts import VerbsPort
@@ -18,17 +19,7 @@ from wire.trace import Record
 
 STAR = """
 cycles = 1_000
-[switches.S]
-ports = 3
-[hosts.H1]
-[hosts.H2]
-[hosts.H3]
-[[links]]
-ends = ["H1", "S[1]"]
-[[links]]
-ends = ["H2", "S[2]"]
-[[links]]
-ends = ["H3", "S[3]"]
+topology = "star.net"
 [[flows]]
 from = "H1"
 to = "H2"
@@ -37,10 +28,10 @@ count = 1
 
 
 class VerbsFabric:
-    """Three hosts at a switch, two of them with one queue pair each."""
+    """Two hosts at a switch, with one queue pair each."""
 
     def __init__(self, *hosts: str, kind: QpType = QpType.RC, mtu: int = 2048, **changes) -> None:
-        self.topology = parse_scenario(STAR, "star").topology
+        self.topology = parse_scenario(STAR, "star", folder=TOPOLOGIES).topology
         self.brought_up = bus_bring_up(self.topology)
         self.carrier = VerbsCarrier(consume=self._consume)
         self.ends = [make_end(self.topology.lids[host], kind) for host in hosts]

@@ -5,12 +5,15 @@ import json
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
 
 from cosim.simulators.installed import environment
+from tests.verilog.switches import SMALL, SMALLEST
 from verilog.emit import merged_rtlil, rtlil_to_verilog
 from verilog.export.names import give_plain_names
 from verilog.export.package import switch_package
@@ -50,15 +53,9 @@ def run_again(directory: Path, *plusargs: str, compiler: str = "") -> BenchRun:
     return BenchRun(ran.returncode, compiler, ran.stdout)
 
 
-SMALL = SwitchParameters(ports=3, vls=2, mtu=256, buffer_blocks=12)
-
-
-SMALLEST = SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=8, queueing="fifo", readers=1, lft_size=3)
-
-
 @pytest.fixture(scope="session")
 def exported(
-    tmp_path_factory: pytest.TempPathFactory, worker_id: str
+    tmp_path_factory: pytest.TempPathFactory, worker_id: str, known: Callable[[Any, str], str]
 ) -> Callable[[SwitchParameters], Mapping[str, str]]:
     """Exports a switch, once among all of pytest-xdist's workers: it takes longer than a run of its test bench."""
     own = tmp_path_factory.getbasetemp()
@@ -66,8 +63,9 @@ def exported(
 
     def export(parameters: SwitchParameters) -> Mapping[str, str]:
         kept = shared / f"exported_{hashlib.sha256(repr(parameters).encode()).hexdigest()}.json"
-        with FileLock(kept.with_suffix(".lock")):
+        with FileLock(kept.with_suffix(".lock")), pytest.MonkeyPatch.context() as patch:
             if not kept.exists():
+                patch.setattr("verilog.export.package.merged_rtlil", known)
                 kept.write_text(json.dumps(dict(switch_package(parameters).files)))
         return json.loads(kept.read_text())
 
@@ -84,6 +82,14 @@ def small(exported) -> Mapping[str, str]:
 def smallest(exported) -> Mapping[str, str]:
     """The files of a switch of two ports, where the test bench ends sooner."""
     return exported(SMALLEST)
+
+
+@pytest.fixture(scope="session")
+def benched(
+    exported: Callable[[SwitchParameters], Mapping[str, str]], tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[SwitchParameters], BenchRun]:
+    """Runs the test bench of an exported switch, as they are, once for all that look at it."""
+    return cache(lambda parameters: run_bench(exported(parameters), tmp_path_factory.mktemp("benched")))
 
 
 @pytest.fixture

@@ -9,6 +9,8 @@ from ironband import main
 from verilog.export.switch_name import TOP
 
 SMALL = ["export", "--ports", "2", "--mtu", "256", "--buffer-blocks", "8"]
+KNOWN = [*SMALL, "--vls", "2", "--queueing", "fifo", "--readers", "1", "--lft-size", "3"]
+"""Other tests elaborate it, too."""
 FILES = {
     "LICENSE",
     "Makefile",
@@ -37,8 +39,9 @@ def one_line_error(capsys, *arguments):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("known_netlists")
 def test_an_export_is_told_file_by_file_and_as_json(capsys):
-    assert main([*SMALL, "-o", "made/switch", "--json", "results.json"]) == 0
+    assert main([*KNOWN, "-o", "made/switch", "--json", "results.json"]) == 0
     assert names("made") == {"switch"}
     assert names("made/switch") == FILES
     lines = capsys.readouterr().out.splitlines()
@@ -54,11 +57,12 @@ def test_an_export_is_told_file_by_file_and_as_json(capsys):
     assert one_line_error(capsys, "-o", "made/switch") == (
         "directory made/switch: has ironband_switch.v; --name gives this switch another, --force replaces it"
     )
-    assert main([*SMALL, "-o", "made/switch", "--name", "east"]) == 0
+    assert main([*KNOWN, "-o", "made/switch", "--name", "east"]) == 0
     assert names("made/switch") == FILES | {file.replace("ironband_switch", "east") for file in FILES}
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("known_netlists")
 def test_force_replaces_the_files_of_an_export_and_no_others(capsys):
     Path("switch").mkdir()
     Path("switch/notes.txt").write_text("mine")
@@ -66,7 +70,7 @@ def test_force_replaces_the_files_of_an_export_and_no_others(capsys):
     assert one_line_error(capsys, "-o", "switch") == (
         "directory switch: is not empty; --force replaces the files of an export in it"
     )
-    assert main([*SMALL, "-o", "switch", "--force", "--json", "-"]) == 0
+    assert main([*KNOWN, "-o", "switch", "--force", "--json", "-"]) == 0
     assert json.loads(capsys.readouterr().out)["directory"] == "switch"
     assert names("switch") == {*FILES, "notes.txt"}
     assert Path("switch/notes.txt").read_text() == "mine"

@@ -1,13 +1,13 @@
 """What a switch's memories are, as Amaranth writes them: a tool finds block RAM only for what block RAM can do."""
 
 import re
+from collections.abc import Callable
 
-from rtl.switch.switch import Switch
-from verilog.emit import merged_rtlil
+from tests.verilog.switches import SMALL
 from verilog.export.rtlil import Module, parse
+from verilog.export.switch_name import TOP
 from wire.parameters import SwitchParameters
 
-PARAMETERS = SwitchParameters(ports=2, vls=1, mtu=256, buffer_blocks=20)
 LUT_RAM_BITS = 1_024
 LUT_RAM_WORDS = 16
 """More bits than these, in more words than a cell of LUT RAM has, are not for LUTs."""
@@ -23,16 +23,18 @@ def ports(module: Module, memory: str, kind: str) -> list[str]:
     return [cell.parameters for cell in module.cells if cell.type == kind and memory in cell.memory()]
 
 
-def test_each_large_memory_is_written_at_one_place_and_read_at_a_clock_edge() -> None:
-    modules = parse(merged_rtlil(Switch(PARAMETERS), "top"))
+def test_each_large_memory_is_written_at_one_place_and_read_at_a_clock_edge(
+    netlist: Callable[[SwitchParameters], str],
+) -> None:
+    modules = parse(netlist(SMALL))
     large = {
         (module.name, memory): module
         for module in modules.values()
         for memory, declared in module.memories.items()
         if is_large(declared)
     }
-    rows, lft = (r"\top_store_buffer", r"\rows_0"), (r"\top_route_tables", r"\memory")
-    assert {rows, lft, (r"\top_tables", r"\third")} <= large.keys()
+    rows, lft = (rf"\{TOP}_store_buffer", r"\rows_0"), (rf"\{TOP}_route_tables", r"\memory")
+    assert {rows, lft, (rf"\{TOP}_tables", r"\third")} <= large.keys()
     for (name, memory), module in large.items():
         reads = ports(module, memory, "$memrd_v2")
         assert len(ports(module, memory, "$memwr_v2")) <= 1, name
