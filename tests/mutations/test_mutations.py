@@ -30,7 +30,7 @@ def controls(mutants: Sequence[Mutant]) -> list[tuple[str, ...]]:
     return list(dict.fromkeys(mutant.arguments for mutant in mutants))
 
 
-_FILES = 2
+_FILES = 3
 
 
 def one_of_some_files(mutants: Sequence[Mutant]) -> list[Mutant]:
