@@ -9,8 +9,6 @@ import pytest
 
 import ironband
 from cosim.topology.topology_file import parse_topology
-from tests.verilog.netlists import known, known_netlists, netlist  # noqa: F401
-from tests.verilog.switches import SMALLEST
 from wire.packet import build_ud_send
 
 TWO = ironband.SwitchParameters(ports=2, mtu=256, buffer_blocks=16, lft_size=16)
@@ -157,13 +155,12 @@ def test_a_difference_is_raised_where_time_passes_or_at_the_end(monkeypatch):
         run.wait(5_000)
 
 
-@pytest.mark.usefixtures("known_netlists")
 def test_the_switch_is_exported(tmp_path):
-    files = ironband.export_switch(SMALLEST, tmp_path / "switch")
+    files = ironband.export_switch(TWO, tmp_path / "switch")
     assert "ironband_switch.v" in {file.name for file in files}
     assert all(file.is_file() for file in files)
     with pytest.raises(ironband.UserError, match=r"has ironband_switch\.v"):
-        ironband.export_switch(SMALLEST, tmp_path / "switch")
+        ironband.export_switch(TWO, tmp_path / "switch")
 
 
 @pytest.mark.parametrize(

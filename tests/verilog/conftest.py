@@ -1,5 +1,5 @@
 """What tests of netlists share."""
 
-from tests.verilog.netlists import known, known_netlists, netlist
+from tests.verilog.netlists import known_netlists, netlist, once
 
-__all__ = ["known", "known_netlists", "netlist"]
+__all__ = ["known_netlists", "netlist", "once"]

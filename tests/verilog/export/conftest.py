@@ -1,18 +1,16 @@
 """Exported switches, made once, and runs of their test benches."""
 
-import hashlib
 import json
 import subprocess
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-from filelock import FileLock
 
 from cosim.simulators.installed import environment
+from tests.verilog.netlists import Once
 from tests.verilog.switches import SMALL, SMALLEST
 from verilog.emit import merged_rtlil, rtlil_to_verilog
 from verilog.export.names import give_plain_names
@@ -54,22 +52,11 @@ def run_again(directory: Path, *plusargs: str, compiler: str = "") -> BenchRun:
 
 
 @pytest.fixture(scope="session")
-def exported(
-    tmp_path_factory: pytest.TempPathFactory, worker_id: str, known: Callable[[Any, str], str]
-) -> Callable[[SwitchParameters], Mapping[str, str]]:
-    """Exports a switch, once among all of pytest-xdist's workers: it takes longer than a run of its test bench."""
-    own = tmp_path_factory.getbasetemp()
-    shared = own if worker_id == "master" else own.parent
-
-    def export(parameters: SwitchParameters) -> Mapping[str, str]:
-        kept = shared / f"exported_{hashlib.sha256(repr(parameters).encode()).hexdigest()}.json"
-        with FileLock(kept.with_suffix(".lock")), pytest.MonkeyPatch.context() as patch:
-            if not kept.exists():
-                patch.setattr("verilog.export.package.merged_rtlil", known)
-                kept.write_text(json.dumps(dict(switch_package(parameters).files)))
-        return json.loads(kept.read_text())
-
-    return export
+def exported(once: Once) -> Callable[[SwitchParameters], Mapping[str, str]]:
+    """Exports a switch: it takes longer than a run of its test bench."""
+    return lambda parameters: json.loads(
+        once("exported", parameters, lambda: json.dumps(dict(switch_package(parameters).files)))
+    )
 
 
 @pytest.fixture(scope="session")

@@ -57,14 +57,18 @@ def test_packets_cross_between_all_ports_of_an_exported_switch(parameters, bench
 
 
 @pytest.mark.slow
-def test_a_switch_that_was_reset_in_traffic_does_in_each_cycle_what_it_did_from_power_up(benched):
-    _, *lives = benched(SMALLEST).text.split("what the switch is\n")
+@pytest.mark.parametrize(
+    "parameters",
+    [pytest.param(SMALLEST, id="2 ports, fifo"), pytest.param(SMALL, id="3 ports", marks=pytest.mark.deep)],
+)
+def test_a_switch_that_was_reset_in_traffic_does_in_each_cycle_what_it_did_from_power_up(parameters, benched):
+    _, *lives = benched(parameters).text.split("what the switch is\n")
     first, second = (
         re.findall(r"^pass cycle (\d+), \d+ ns: (.*)$", life.partition("a burst")[0], re.M) for life in lives
     )
     assert [what for _, what in first] == [what for _, what in second]
     (offset,) = {int(later) - int(sooner) for (sooner, _), (later, _) in zip(first, second, strict=True)}
-    assert offset > restoration_cycles(SMALLEST)
+    assert offset > restoration_cycles(parameters)
 
 
 @pytest.mark.slow
@@ -121,6 +125,7 @@ def test_the_bench_sees_credits_ignored(smallest, bench):
     [
         # That the second is as the first, another test shows.
         pytest.param(SMALL, 1, id="3 ports"),
+        pytest.param(SMALL, 2, id="3 ports, both lives", marks=pytest.mark.deep),
         pytest.param(SMALLEST, 2, id="fifo", marks=pytest.mark.deep),
     ],
 )
