@@ -12,6 +12,7 @@ from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology
 from cosim.trace.compare import Names, compare
 from tests.agent_steps import of_request
+from tests.campaigns import some_of
 from tests.regression.naive_perf_agent import (
     SIZES,
     WAITS,
@@ -264,11 +265,7 @@ def test_every_answer_is_what_the_trace_says(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "spacing",
-    # More of the same.
-    [300, *(pytest.param(spacing, marks=pytest.mark.deep) for spacing in (150, 600))],
-)
+@pytest.mark.parametrize("spacing", some_of([150, 300, 600], {300}))
 def test_six_thousand_random_requests(spacing: int, tmp_path: Path) -> None:
     """Many answers that are due are dropped where hosts stall: their VL has no room."""
     for seed in range(2):

@@ -15,10 +15,6 @@ WORDS = 11
 CYCLES = 5
 
 
-def simulate(m: Module, bench: Any) -> None:
-    Simulation(m).run(bench)
-
-
 @pytest.mark.parametrize("granularity", [None, 4])
 def test_each_word_is_there_again_when_a_reset_has_lasted_as_many_cycles_as_there_are(granularity: int | None) -> None:
     m = Module()
@@ -50,7 +46,7 @@ def test_each_word_is_there_again_when_a_reset_has_lasted_as_many_cycles_as_ther
             ctx.set(sync.rst, 0)
             assert await words(ctx) == at_power_up
 
-    simulate(m, bench)
+    Simulation(m).run(bench)
 
 
 def test_a_word_that_is_repeated_is_found_at_each_of_its_addresses() -> None:
@@ -85,7 +81,7 @@ def resets(given: str) -> str:
             seen.append(str(ctx.get(resetting)))
             await ctx.tick()
 
-    simulate(m, bench)
+    Simulation(m).run(bench)
     return "".join(seen)
 
 

@@ -16,6 +16,7 @@ from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.stimulus.bus_bring_up import write
 from cosim.topology.topology import Port, Topology
 from sm.events import LinkLost, NodeLost, SweepEnded, TablesWritten, TrapReceived
+from tests.campaigns import FAT_TREE_LINKS
 from tests.cosim.recorder import Recorder
 from tests.files import TOPOLOGIES
 from wire.codes import PortState
@@ -64,10 +65,6 @@ from = "D"
 to = "B"
 count = 3
 """
-
-
-OF_EACH_KIND = {0: "the manager's", 7: "a host's", 8: "to a spine from the manager's leaf", 13: "from another leaf"}
-"""Links of the tree; all that the others have of their own is a place."""
 
 
 def scenario(text: str) -> Scenario:
@@ -257,9 +254,7 @@ def topology_links(topology: Topology) -> Iterator[tuple[Port, Port]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "link", [pytest.param(link, marks=() if link in OF_EACH_KIND else pytest.mark.deep) for link in range(16)]
-)
+@pytest.mark.parametrize("link", FAT_TREE_LINKS)
 def test_a_failed_link_costs_only_what_was_on_it(link, tmp_path):
     hosts = [f"H{number}" for number in range(1, 9)]
     # Each host sends to the other at its leaf, to one at the next leaf, and to one further on.

@@ -34,6 +34,7 @@ from sm.lids import LidRange
 from sm.settings import SubnetSettings
 from sm.subnet import End, Subnet
 from sm.subnet_manager import SubnetManager
+from tests.campaigns import FAT_TREE_LINKS, first_of, some_of
 from tests.cosim.recorder import Recorder
 from tests.files import TOPOLOGIES
 from tests.sm.subnets import HOST_GUID, add_host, add_switch, cable, fat_tree, random_subnet
@@ -44,9 +45,6 @@ from wire.stimulus import Control, Operation
 from wire.trace import Kind, port_of_source
 
 FABRICS = ["back_to_back", "star", "parallel", "ring_4", "ring_5", "fat_tree"]
-FAT_TREE_LINKS = 16
-OF_EACH_KIND = {0: "the manager's", 7: "a host's", 9: "to a spine from the manager's leaf", 12: "from another leaf"}
-"""Links of the fat tree; all that the others have of their own is a place."""
 BLOCK = LINEAR_FORWARDING_TABLE.count
 WHEN = datetime(2026, 11, 7, 6, 5, 4)
 
@@ -96,11 +94,7 @@ def test_bring_up_takes_few_smps(name: str, most: int, up: BroughtUp) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "most"),
-    # More of the same.
-    [("star", 40), pytest.param("parallel", 100, marks=pytest.mark.deep)],
-)
+@pytest.mark.parametrize(("name", "most"), some_of([("star", 40), ("parallel", 100)], {("star", 40)}))
 def test_bring_up_takes_few_smps_whenever_it_begins(name: str, most: int, tmp_path: Path) -> None:
     """At any point of the ports' flow control periods."""
     topology = read_topology(TOPOLOGIES / f"{name}.net")
@@ -172,7 +166,7 @@ def seeds_with_hosts(number: int) -> list[int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("tens", [pytest.param(tens, marks=pytest.mark.deep if tens > 1 else ()) for tens in range(5)])
+@pytest.mark.parametrize("tens", first_of(range(5), 2))
 def test_random_topologies_are_discovered_as_they_are(tens: int, tmp_path: Path) -> None:
     for seed in seeds_with_hosts(50)[10 * tens : 10 * tens + 10]:
         print(f"seed {seed}")
@@ -299,10 +293,7 @@ def test_ports_keep_the_lids_of_an_earlier_run(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "link",
-    [pytest.param(link, marks=() if link in OF_EACH_KIND else pytest.mark.deep) for link in range(FAT_TREE_LINKS)],
-)
+@pytest.mark.parametrize("link", FAT_TREE_LINKS)
 def test_the_fat_tree_is_routed_anew_around_any_link(link: int, tmp_path: Path) -> None:
     topology = read_topology(TOPOLOGIES / "fat_tree.net")
     failed = topology.subnet.links[link]

@@ -18,10 +18,6 @@ def is_tick(cycle: int, exponent: int) -> bool:
     return exponent <= 19 and cycle % (256 << exponent) == 0
 
 
-def run(design: Any, bench: Any) -> None:
-    Simulation(design).run(bench)
-
-
 def test_ticks_of_an_exponent_are_256_cycles_shifted_by_it_apart() -> None:
     dut = LifeTime()
 
@@ -32,7 +28,7 @@ def test_ticks_of_an_exponent_are_256_cycles_shifted_by_it_apart() -> None:
             assert seen == [is_tick(cycle, exponent) for exponent in EXPONENTS], f"cycle {cycle}"
             await ctx.tick()
 
-    run(dut, bench)
+    Simulation(dut).run(bench)
 
 
 def test_a_tick_is_one_of_every_exponent_up_to_its_highest() -> None:
@@ -71,7 +67,7 @@ def test_the_life_clock_counts_ticks_of_what_life_time_is_in_each_cycle(seed: in
             await ctx.tick()
         assert ticks > 32, "it wraps"
 
-    run(dut, bench)
+    Simulation(dut).run(bench)
 
 
 def test_a_packet_has_outlived_its_time_from_the_fourth_tick_behind_its_stamp_on() -> None:

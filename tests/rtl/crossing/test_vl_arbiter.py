@@ -2,7 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby
@@ -74,10 +74,6 @@ class Reference:
             self.spent = not self.left
 
 
-def simulate(dut: VlArbiter, bench: Callable[[Any], Coroutine[Any, Any, None]]) -> None:
-    Simulation(dut).run(bench)
-
-
 @pytest.mark.parametrize("vls", [2, 4, 8, 15])
 def test_every_choice_is_that_of_the_contract(vls: int) -> None:
     print(f"seed {vls}")
@@ -135,7 +131,7 @@ def test_every_choice_is_that_of_the_contract(vls: int) -> None:
                 state.limit = rng.choice((0, 1, 2, NO_LIMIT))
                 ctx.set(dut.port.high_limit, state.limit)
 
-    simulate(dut, bench)
+    Simulation(dut).run(bench)
     assert len(charged) > 200
 
 
@@ -169,7 +165,7 @@ def sent(
             ctx.set(dut.port.charged, 0)
             await ctx.tick().repeat(2)
 
-    simulate(dut, bench)
+    Simulation(dut).run(bench)
     return found
 
 

@@ -22,10 +22,6 @@ ALL = 0b11111
 AGENT = 1 << PORTS
 
 
-def run(dut: Any, bench: Any) -> None:
-    Simulation(dut).run(bench)
-
-
 def to(*ports: int) -> int:
     """The mask of the outputs of these ports."""
     return sum(1 << (port - 1) % (PORTS + 1) for port in ports)
@@ -102,7 +98,7 @@ def test_a_group_has_the_ports_of_its_entry_but_for_the_one_it_comes_by() -> Non
             ctx.set(dut.free[0], free)
             assert await it.ask(KNOWN) == (verdict, to(1, 3, 4))
 
-    run(dut, bench)
+    Simulation(dut).run(bench)
 
 
 @pytest.mark.parametrize("beyond", ["table", "top"])
@@ -128,7 +124,7 @@ def test_what_the_table_has_not_goes_to_a_default_port(beyond: str) -> None:
             assert [*await it.ask(dlid)] == expected
             assert await it.ask(KNOWN) == (Verdict.GOOD, to(1))
 
-    run(dut, bench)
+    Simulation(dut).run(bench)
 
 
 def test_each_copy_has_its_vl_and_length_and_none_where_there_is_no_vl() -> None:
@@ -150,7 +146,7 @@ def test_each_copy_has_its_vl_and_length_and_none_where_there_is_no_vl() -> None
         await it.write(KNOWN, 0b11100)
         assert await it.ask(KNOWN, sl, n, vl=1) == (Verdict.VL_MAP, 0)
 
-    run(dut, bench)
+    Simulation(dut).run(bench)
 
 
 def test_multicast_is_checked_on_arrival_only_and_from_1x_waits_for_what_follows() -> None:
@@ -169,4 +165,4 @@ def test_multicast_is_checked_on_arrival_only_and_from_1x_waits_for_what_follows
         await it.ask(KNOWN)
         assert ctx.get(dut.slower) == 1
 
-    run(dut, bench)
+    Simulation(dut).run(bench)

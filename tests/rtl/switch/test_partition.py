@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ from amaranth.hdl import Module
 
 from rtl.switch.p_key_turns import PKeyTurns
 from rtl.switch.partition import Partition
+from tests.campaigns import some_of
 from tests.rtl.simulation import Simulation
 from tests.rtl.switch.written_tables import ENTRIES, WAITING, WrittenTables, access_of
 from wire.codes import LNH
@@ -135,21 +136,7 @@ def judge(packets: list[Packet], accesses: dict[int, dict[str, int]], ports: int
     return found
 
 
-@pytest.mark.parametrize(
-    ("seed", "ports"),
-    [
-        (0, 2),
-        (1, 5),
-        (2, 36),
-        # More of the same.
-        *(
-            pytest.param(seed, ports, marks=pytest.mark.deep)
-            for seed in range(3)
-            for place, ports in enumerate((2, 5, 36))
-            if place != seed
-        ),
-    ],
-)
+@pytest.mark.parametrize(("seed", "ports"), some_of(product(range(3), (2, 5, 36)), {(0, 2), (1, 5), (2, 36)}))
 def test_random_packets_and_tables_that_are_written_meanwhile(seed: int, ports: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(f"{seed}/{ports}")

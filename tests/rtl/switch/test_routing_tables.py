@@ -10,10 +10,6 @@ from tests.rtl.simulation import Simulation
 from wire.codes import LID_MULTICAST_MIN
 
 
-def run(dut: RoutingTables, bench: Any) -> None:
-    Simulation(dut).run(bench)
-
-
 @pytest.mark.parametrize(
     ("ports", "lft_size", "mft_size"),
     [(8, 64, 32), (8, 32, 96), (3, 64, 64), (2, 2, 32), (33, 64, 32)],
@@ -53,4 +49,4 @@ def test_each_entry_of_both_tables_is_what_was_written_last(ports: int, lft_size
             await ctx.tick()
             assert ctx.get(dut.outputs) == by_port >> 1 | (by_port & 1) << ports, f"group {group}"
 
-    run(dut, bench)
+    Simulation(dut).run(bench)
