@@ -17,11 +17,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
-from amaranth.hdl._ast import Assign, Shape, Signal, SignalDict, SignalSet, Slice, Value, _StatementList
+from amaranth.hdl._ast import Assign, Signal, SignalDict, SignalSet, Slice, Value, _StatementList
 from amaranth.hdl._mem import MemoryInstance
 from amaranth.hdl._xfrm import LHSMaskCollector
-from amaranth.lib.data import StructLayout, View
-from amaranth.sim._async import AsyncProcess, TestbenchContext
 from amaranth.sim._pyeval import eval_assign, eval_value
 from amaranth.sim._pyrtl import (
     _FragmentCompiler,
@@ -32,6 +30,8 @@ from amaranth.sim._pyrtl import (
     _ValueCompiler,
 )
 from amaranth.sim.pysim import PySimEngine, _PyEngineState, _PyMemoryState, _PySignalState, _run_wakers
+
+from tests.rtl.quick_test_bench import QuickTestBench
 
 __all__ = ["QuickEngine"]
 
@@ -146,28 +146,6 @@ class _Reads(_RHSValueCompiler):
             (operand,) = value.operands
             return f"(({(1 << len(operand)) - 1:#x} & {self(operand)}).bit_count() & 1)"
         return str(super().on_Operator(value))
-
-
-class _Context(TestbenchContext):
-    """What a test bench sets, mostly numbers of few bits, alone or in a structure, is not made a constant first."""
-
-    def set(self, expr: Any, value: Any) -> None:
-        if type(value) is dict and isinstance(expr, View):
-            packed = _packed(expr, value)
-            if packed is not None:
-                expr, value = expr.as_value(), packed
-        if type(value) is int and isinstance(expr, Value):
-            self._engine.set_value(expr, value)
-            self._engine.step_design()
-        else:
-            super().set(expr, value)
-
-
-class _TestBench(AsyncProcess):
-    def __init__(self, design: Any, engine: Any, constructor: Any, *, background: bool) -> None:
-        self.constructor, self.background = constructor, background
-        self.context = _Context(design, engine, self)
-        self.reset()
 
 
 class QuickEngine(PySimEngine):
@@ -356,7 +334,7 @@ class QuickEngine(PySimEngine):
 
     def add_async_testbench(self, simulator: Any, process: Any, *, background: bool) -> None:
         """Have a test bench drive the design."""
-        self._testbenches.append(_TestBench(self._design, self, process, background=background))
+        self._testbenches.append(QuickTestBench(self._design, self, process, background=background))
 
     def note_changes(self, names: list[str]) -> None:
         """Add the name of each register and memory to NAMES when it changes, the first time from now on.
@@ -460,30 +438,6 @@ class QuickEngine(PySimEngine):
     def write_vcd(self, **_options: Any) -> Any:
         """There are no waves."""
         raise NotImplementedError("waves: expected Amaranth's own engine")
-
-
-def _packed(view: Any, values: dict[Any, Any]) -> int | None:
-    """Members of a structure, the others 0, as one number. None of what Amaranth has to look at."""
-    layout = view.shape()
-    if type(layout) is not StructLayout:
-        return None
-    packed = 0
-    for name, value in values.items():
-        place = _places(layout).get(name)
-        if place is None or not isinstance(value, int) or value >> place[1]:
-            return None
-        packed |= value << place[0]
-    return packed
-
-
-@cache
-def _places(layout: Any) -> dict[Any, tuple[int, int]]:
-    """Offset and width of those members that are numbers."""
-    return {
-        name: (field.offset, field.width)
-        for name, field in layout
-        if isinstance(field.shape, int) or (isinstance(field.shape, Shape) and not field.shape.signed)
-    }
 
 
 def _modules(fragment: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[Any, tuple[str, ...]]]:
