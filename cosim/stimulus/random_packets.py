@@ -88,7 +88,7 @@ _MULTICAST_SHARE = 0.2
 """Of the bursts, where there are groups."""
 
 _FLOW_OF_GROUPS = 127
-"""A LID that no host has, in the flow of packets to groups."""
+"""In place of a destination's LID in the flow of packets to LIDs of no group; each group has one of the next."""
 
 MOST_HOSTS = _FLOW_OF_GROUPS - 1
 """What the flows' numbers have room for."""
@@ -185,8 +185,8 @@ def _random_packet(
     copies = tuple((host, VL15 if management else topology.final_vl(host, sl)) for host in target.hosts)
     is_group = is_multicast_lid(target.dlid)
     # One flow for each path through the fabric on which the order is kept: (source, destination, SL or VL15).
-    to = _FLOW_OF_GROUPS if is_group else target.dlid
-    flow = (topology.lids[source] << 7 | to) << 5 | (16 if management else sl)
+    to = _flow_of_group(topology, target.dlid) if is_group else target.dlid
+    flow = (topology.lids[source] << 8 | to) << 5 | (16 if management else sl)
     sequence = sequences[flow] = sequences.get(flow, -1) + 1
     mtu = _VL15_PAYLOAD if management else target.mtu
     lids = {"slid": topology.lids[source], "dlid": target.dlid}
@@ -203,6 +203,12 @@ def _random_packet(
     node_vls = topology.fabric.nodes[source].vls
     packet = Packet(flow, sequence, cycle, source, None, slot_of_vl(vl, node_vls), vl, data, copies=copies)
     return packet if is_group else packet.each[0]
+
+
+def _flow_of_group(topology: Topology, mlid: int) -> int:
+    """What stands for a group: each has a tree of its own, so that packets to one may overtake those to another."""
+    groups = list(topology.groups)
+    return _FLOW_OF_GROUPS + (1 + groups.index(mlid) if mlid in groups else 0)
 
 
 def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:

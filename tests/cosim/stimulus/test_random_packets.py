@@ -144,3 +144,14 @@ def test_sequences_of_a_flow_count_up():
         assert packet.sequence == last.get(packet.flow, -1) + 1
         assert packet.cycle < 50_000
         last[packet.flow] = packet.sequence
+
+
+def test_packets_to_each_group_are_a_flow_of_their_own():
+    """Groups have trees of their own: those to one may overtake those to another, and nothing was lost."""
+    experiment = check_experiment(CheckOptions(topology="ring_4", cycles=60_000, errors=False, seed=6))
+    assert len(experiment.topology.groups) > 1
+    ways = defaultdict(set)
+    for packet in experiment.packets():
+        ways[packet.flow].add((packet.source, LRH["dlid"].read(packet.data)))
+    assert {dlid for way in ways.values() for _, dlid in way} > set(experiment.topology.groups)
+    assert all(len(way) == 1 for way in ways.values())
