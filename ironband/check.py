@@ -34,7 +34,11 @@ _TYPED: Final = ParameterSource.COMMANDLINE
 
 @click.command()
 @click.option("--ports", type=PORTS, default=4, help="Ports of the switch.")
-@click.option("--topology", metavar="NAME|FILE", help="In place of the switch: a topology file, or a packaged one.")
+@click.option(
+    "--fabric",
+    metavar="random|NAME|FILE",
+    help="In place of the switch: a fabric drawn at random, a packaged topology, or a topology file.",
+)
 @click.option("--vls", type=VLS, default=2, help="Data VLs.")
 @click.option("--mtu", type=MTUS, default=256, help="MTU in bytes.")
 @click.option("--queueing", type=QUEUEINGS, default="voq", help="Of the switch.")
@@ -64,14 +68,15 @@ def check(
     from pydantic import ValidationError
 
     from cosim.experiments.check_experiment import CheckOptions, check_experiment
+    from cosim.experiments.check_shape import RANDOM_FABRIC
 
     options = CheckOptions(**given)
-    if options.topology is not None and click.get_current_context().get_parameter_source("ports") is _TYPED:
-        raise click.UsageError("--ports with --topology: expected one of the two")
+    if options.fabric is not None and click.get_current_context().get_parameter_source("ports") is _TYPED:
+        raise click.UsageError("--ports with --fabric: expected one of the two")
     with input_errors():
         check_waves_file(options.sim, waves)
-        if options.topology is not None:
-            topology_asked(options.topology)
+        if options.fabric not in (None, RANDOM_FABRIC):
+            topology_asked(options.fabric)
         try:
             topology = check_experiment(options).topology
         except ValidationError as error:

@@ -12,20 +12,21 @@ from operator import attrgetter
 from random import Random
 from typing import Literal
 
+from cosim.experiments.check_shape import RANDOM_FABRIC, Shape, one_switch, random_shape, shape_of_topology
 from cosim.experiments.experiment import Experiment
 from cosim.scenario.scenario import Scenario
-from cosim.scenario.scenario_file import scenario_of
 from cosim.scenario.tables import Host, Link, PortSettings, Switch
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
 from cosim.stimulus.injection import random_controls
 from cosim.stimulus.packet import Packet
+from cosim.stimulus.random_addresses import random_addresses
 from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
-from cosim.stimulus.random_packets import MOST_HOSTS, RandomTraffic, random_packets
+from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests
 from cosim.topology.topology import Port
-from cosim.topology.topology_file import TopologyError, find_topology
+from cosim.topology.topology_file import TopologyError
 from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
 from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters, vl_arbitration_entries
@@ -50,6 +51,7 @@ _DEEP_BUFFER = 2_049
 _DEEP_SHARE = 0.1
 _STORED_SHARE = 0.2
 """Of the switches, those that send no packet before all of it is there."""
+_LFT_SIZES = (100, 1_024, 5_000)
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
 
 
@@ -59,7 +61,8 @@ class CheckOptions:
 
     Attributes:
         ports: ports of the switch, each with an adapter.
-        topology: in place of that switch, a topology file's path, or the name of one that comes with Ironband.
+        fabric: in place of that switch, a topology file's path, the name of one that comes with Ironband, or
+            `RANDOM_FABRIC`.
         vls: data VLs of the first switch and the first host; some others have less.
         mtu: MTU in bytes of the same; that of some others is smaller.
         queueing: of the switches.
@@ -81,14 +84,14 @@ class CheckOptions:
     errors: bool = True
     load: float = 0.7
     sim: str = "verilator"
-    topology: str | None = None
+    fabric: str | None = None
 
     @property
     def command(self) -> str:
         """The line that runs this check again."""
         words = ["ironband", "check"]
-        fabric = "ports" if self.topology is None else "topology"
-        for name in (fabric, "vls", "mtu", "queueing", "cycles", "seed", "widths", "load", "sim"):
+        words += ["--ports", str(self.ports)] if self.fabric is None else ["--fabric", self.fabric]
+        for name in ("vls", "mtu", "queueing", "cycles", "seed", "widths", "load", "sim"):
             words += [f"--{name}", str(getattr(self, name))]
         return shlex.join([*words, "--errors" if self.errors else "--no-errors"])
 
@@ -102,6 +105,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
     """
     shape = _shape(options)
     random = Random(f"{options.seed}/fabric")
+    lft_size = _lft_size(options)
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
 
     def blocks() -> int:
@@ -144,6 +148,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
             queueing=options.queueing,
             readers=1 if options.queueing == "fifo" else random.choice((1, 2)),
             forwarding="store-and-forward" if random.random() < _STORED_SHARE else "cut-through",
+            lft_size=lft_size,
         )
 
     def host(ports: int, *, is_first: bool) -> Host:
@@ -169,34 +174,19 @@ def check_scenario(options: CheckOptions) -> Scenario:
     )
 
 
-@dataclass(frozen=True)
-class _Shape:
-    """Ports of the switches, and of the hosts, by name, and the ends of the links."""
+def _shape(options: CheckOptions) -> Shape:
+    if options.fabric is None:
+        return one_switch(options.ports)
+    if options.fabric == RANDOM_FABRIC:
+        return random_shape(Random(f"{options.seed}/shape"))
+    return shape_of_topology(options.fabric)
 
-    switches: dict[str, int]
-    hosts: dict[str, int]
-    links: tuple[tuple[str, str], ...]
 
-
-def _shape(options: CheckOptions) -> _Shape:
-    """One switch with a host at each port, or a topology's nodes and links."""
-    if options.topology is None:
-        numbers = range(1, options.ports + 1)
-        links = tuple((f"S[{port}]", f"H{port}") for port in numbers)
-        return _Shape({"S": options.ports}, {f"H{port}": 1 for port in numbers}, links)
-    file = find_topology(options.topology).resolve()
-    described = scenario_of({"cycles": 1, "topology": file.name}, options.topology, "check", file.parent)
-    if not described.switches:
-        raise TopologyError(f"{options.topology}: no switches, expected at least one")
-    if not 2 <= len(described.lids) <= MOST_HOSTS:
-        raise TopologyError(
-            f"{options.topology}: {len(described.lids)} linked ports of hosts, expected 2..{MOST_HOSTS}"
-        )
-    return _Shape(
-        {name: table.ports for name, table in described.switches.items()},
-        {name: table.ports for name, table in described.hosts.items()},
-        tuple(link.ends for link in described.links),
-    )
+def _lft_size(options: CheckOptions) -> int:
+    """Entries of the linear forwarding tables of all switches."""
+    if options.fabric != RANDOM_FABRIC:
+        return SwitchParameters().lft_size
+    return Random(f"{options.seed}/tables").choice(_LFT_SIZES)
 
 
 def _arbitration(options: CheckOptions) -> VlArbitration:
@@ -228,11 +218,13 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     """
     scenario = check_scenario(options)
     topology = scenario.topology
+    if options.fabric == RANDOM_FABRIC:
+        topology = random_addresses(topology, Random(f"{options.seed}/addresses"))
     first, *others = topology.lids
     for host in others:
         if topology.path(first, host) is None:
             raise TopologyError(
-                f"{options.topology}: no way from {first} to {host}, expected hosts in reach of each other"
+                f"{options.fabric}: no way from {first} to {host}, expected hosts in reach of each other"
             )
     size = next(node.mft_size for node in topology.fabric.nodes.values() if isinstance(node, SwitchParameters))
     groups = random_groups(list(topology.lids), size, Random(f"{options.seed}/groups"))

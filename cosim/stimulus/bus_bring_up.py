@@ -247,6 +247,8 @@ def _nodes(topology: Topology) -> Iterator[tuple[int, int, int]]:
         if not isinstance(node, SwitchParameters):
             if name in topology.lids:
                 yield index, node_address(NodeRegister.LID), topology.lids[name]
+                if name in topology.lmcs:
+                    yield index, node_address(NodeRegister.LMC), topology.lmcs[name]
             continue
         table = topology.tables[name]
         yield index, node_address(NodeRegister.LINEAR_FDB_TOP), max(table, default=0)
@@ -256,9 +258,9 @@ def _nodes(topology: Topology) -> Iterator[tuple[int, int, int]]:
         linked = [port for port in topology.linked_ports() if port.node == name]
         for out in linked:
             for sl in range(SERVICE_LEVELS):
-                vl = topology.vl(out, sl)
-                if vl != sl % node.vls:
-                    for in_port in linked:
+                for in_port in linked:
+                    vl = topology.vl(out, sl, in_port.number)
+                    if vl != sl % node.vls:
                         yield index, sl_to_vl_address(in_port.number, out.number, sl), vl
 
 

@@ -330,12 +330,12 @@ def _slip(topology: Topology, random: Random) -> tuple[int, int, int, int]:
         top = max(table)
         sl = random.randrange(SERVICE_LEVELS)
         out = random.choice([one for one in topology.linked_ports() if one.node == port.node])
-        no_vl = random.choice((VL15, *range(topology.vls(out), VL15)))
+        no_vl, right_vl = random.choice((VL15, *range(topology.vls(out), VL15))), topology.vl(out, sl, port.number)
         return random.choice(
             (
                 (index, registers.lft_address(lid), random.choice((0, node.ports + 1, LFT_NO_ROUTE)), table[lid]),
                 (index, registers.node_address(registers.NodeRegister.LINEAR_FDB_TOP), random.randrange(top), top),
-                (index, registers.sl_to_vl_address(port.number, out.number, sl), no_vl, topology.vl(out, sl)),
+                (index, registers.sl_to_vl_address(port.number, out.number, sl), no_vl, right_vl),
             )
         )
     if random.random() < 0.5:

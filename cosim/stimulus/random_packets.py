@@ -6,6 +6,7 @@ Everything is a lazily drawn function of a seed, so that the same traffic can be
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from operator import attrgetter
@@ -44,14 +45,32 @@ class _Target:
     """Where packets of a burst go.
 
     Attributes:
+        slid: LRH.SLID.
         dlid: LRH.DLID.
-        hosts: that should get them, or may.
+        paths: to the hosts that should get them, or may: the ports by which they leave each node.
         mtu: what their payloads may be, in bytes.
     """
 
+    slid: int
     dlid: int
-    hosts: tuple[str, ...]
+    paths: dict[str, list[Port]]
     mtu: int
+
+
+class _Flows:
+    """A host's flows, one for each path through the fabric on which the order is kept: (DLID, SL or VL15)."""
+
+    def __init__(self, first: int) -> None:
+        """FIRST is the number of the first."""
+        self._first = first
+        self._numbers: dict[tuple[int, int | None], int] = {}
+        self._sequences: Counter[int] = Counter()
+
+    def next(self, dlid: int, sl: int | None) -> tuple[int, int]:
+        """Flow and sequence of the next packet to a LID on an SL, or on VL15."""
+        flow = self._first + self._numbers.setdefault((dlid, sl), len(self._numbers) % _FLOWS_OF_A_HOST)
+        self._sequences[flow] += 1
+        return flow, self._sequences[flow] - 1
 
 
 @dataclass(frozen=True)
@@ -87,11 +106,10 @@ _RAW_SHARE = 0.03
 _MULTICAST_SHARE = 0.2
 """Of the bursts, where there are groups."""
 
-_FLOW_OF_GROUPS = 127
-"""In place of a destination's LID in the flow of packets to LIDs of no group; each group has one of the next."""
+_FLOWS_OF_A_HOST = 1 << 17
 
-MOST_HOSTS = _FLOW_OF_GROUPS - 1
-"""What the flows' numbers have room for."""
+MOST_HOSTS = 126
+"""What the flows' numbers have room for, of which a packet's source QP tells one."""
 
 _GRH_SHARE = 0.05
 _DEFAULT_KEY_SHARE = 0.5
@@ -130,7 +148,7 @@ def _host_packets(
     others = [host for host in hosts if host != source]
     weights = [speed[host] for host in others]
     pace = topology.pace(Port(source, 1))
-    sequences: dict[int, int] = {}
+    flows = _Flows(number * _FLOWS_OF_A_HOST)
     cycle = float(traffic.start)
     phase_end, phase_load = cycle, load
     while cycle < traffic.end:
@@ -140,12 +158,12 @@ def _host_packets(
         destination = random.choices(others, weights)[0]
         sl = random.randrange(SERVICE_LEVELS)
         management = random.random() < _VL15_SHARE
-        target = _target(topology, source, destination)
+        target = _target(topology, random, source, destination)
         if topology.groups and not management and random.random() < _MULTICAST_SHARE:
-            target = _group_target(topology, random, source, traffic.strays)
+            target = _group_target(topology, random, source, traffic.strays) or target
         rows = 0
         for _ in range(random.choice(_BURST)):
-            packet = _random_packet(topology, random, source, target, sl, int(cycle), management, sequences)
+            packet = _random_packet(topology, random, source, target, sl, int(cycle), management, flows)
             # A raw packet has no ICRC that could be wrong.
             plain = LRH["lnh"].read(packet.data) == LNH.IBA_LOCAL
             if traffic.strays and plain and random.random() < _STRAY_SHARE:
@@ -155,20 +173,38 @@ def _host_packets(
         cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
 
 
-def _target(topology: Topology, source: str, destination: str) -> _Target:
-    path = topology.path(source, destination)
+def _target(topology: Topology, random: Random, source: str, destination: str) -> _Target:
+    """A host, by one of its LIDs."""
+    slid, dlid = (_lid_of(topology, random, host) for host in (source, destination))
+    path = topology.path(source, destination, dlid)
     if path is None:
         raise ValueError(f"no way from {source} to {destination}")
-    return _Target(topology.lids[destination], (destination,), min(topology.mtu(port) for port in path))
+    return _Target(slid, dlid, {destination: path}, min(map(topology.mtu, path)))
 
 
-def _group_target(topology: Topology, random: Random, source: str, strays: bool) -> _Target:
-    """A group: all its members take what is sent. With strays its members change, and what is sent may be too long."""
+def _lid_of(topology: Topology, random: Random, host: str) -> int:
+    """One of a host's LIDs."""
+    lids = topology.lids_of(host)
+    return random.choice(lids) if len(lids) > 1 else lids[0]
+
+
+def _group_target(topology: Topology, random: Random, source: str, strays: bool) -> _Target | None:
+    """A group: all its members take what is sent. None if the source has no way to any.
+
+    With strays what is sent may be too long, and behind a single switch its members change: all hosts may get it.
+    """
     mlid = random_group(topology, random, others=strays)
-    members = topology.lids if strays else topology.groups[mlid]
-    hosts = tuple(host for host in members if host != source)
-    mtu = topology.mtu(Port(source, 1)) if strays else min(_target(topology, source, host).mtu for host in hosts)
-    return _Target(mlid, hosts, mtu)
+    is_any = strays and len(topology.tables) == 1
+    members = topology.lids if is_any else topology.groups.get(mlid, ())
+    paths = {}
+    for host in members:
+        path = topology.path(source, host) if is_any else topology.group_path(source, mlid, host)
+        if host != source and path is not None:
+            paths[host] = path
+    if not paths and not strays:
+        return None
+    ports = [Port(source, 1)] if strays else [port for path in paths.values() for port in path]
+    return _Target(_lid_of(topology, random, source), mlid, paths, min(map(topology.mtu, ports)))
 
 
 def _random_packet(
@@ -179,17 +215,13 @@ def _random_packet(
     sl: int,
     cycle: int,
     management: bool,
-    sequences: dict[int, int],
+    flows: _Flows,
 ) -> Packet:
     vl = VL15 if management else topology.vl(Port(source, 1), sl)
-    copies = tuple((host, VL15 if management else topology.final_vl(host, sl)) for host in target.hosts)
-    is_group = is_multicast_lid(target.dlid)
-    # One flow for each path through the fabric on which the order is kept: (source, destination, SL or VL15).
-    to = _flow_of_group(topology, target.dlid) if is_group else target.dlid
-    flow = (topology.lids[source] << 8 | to) << 5 | (16 if management else sl)
-    sequence = sequences[flow] = sequences.get(flow, -1) + 1
+    copies = tuple((host, VL15 if management else topology.final_vl(path, sl)) for host, path in target.paths.items())
+    flow, sequence = flows.next(target.dlid, None if management else sl)
     mtu = _VL15_PAYLOAD if management else target.mtu
-    lids = {"slid": topology.lids[source], "dlid": target.dlid}
+    lids = {"slid": target.slid, "dlid": target.dlid}
     short = random.randint(0, _SHORT)
     size = random.choice((0, short, short, short, random.randint(0, mtu), mtu))
     if not management and random.random() < _RAW_SHARE:
@@ -202,13 +234,7 @@ def _random_packet(
         data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh, p_key=key)
     node_vls = topology.fabric.nodes[source].vls
     packet = Packet(flow, sequence, cycle, source, None, slot_of_vl(vl, node_vls), vl, data, copies=copies)
-    return packet if is_group else packet.each[0]
-
-
-def _flow_of_group(topology: Topology, mlid: int) -> int:
-    """What stands for a group: each has a tree of its own, so that packets to one may overtake those to another."""
-    groups = list(topology.groups)
-    return _FLOW_OF_GROUPS + (1 + groups.index(mlid) if mlid in groups else 0)
+    return packet if is_multicast_lid(target.dlid) else packet.each[0]
 
 
 def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
@@ -224,7 +250,10 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
         case 1:
             # Where there are groups, one of those LIDs may be somebody's.
             beyond = LID_MULTICAST_MIN if topology.groups else LID_PERMISSIVE
-            data = LRH["dlid"].write(data, random.randrange(len(topology.lids) + 1, beyond))
+            lid = random.randrange(len(topology.lids) + 1, beyond)
+            while any(lid in topology.lids_of(host) for host in topology.lids):
+                lid = random.randrange(1, beyond)
+            data = LRH["dlid"].write(data, lid)
         case 2:
             data = LRH["dlid"].write(data, topology.lids[packet.source])
         case 3:

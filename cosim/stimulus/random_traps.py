@@ -45,7 +45,7 @@ def _is_drawn(seed: int) -> bool:
 
 def agent_lid(topology: Topology, switch: str) -> int:
     """A LID that no host has: that of this switch, if it gets one. Only its own hosts send there."""
-    return max(topology.lids.values()) + 1 + topology.index[switch]
+    return topology.lid_top + 1 + topology.index[switch]
 
 
 def switches_behind(topology: Topology) -> dict[str, str]:
@@ -103,6 +103,7 @@ def _port_info(topology: Topology, random: Random, node: str) -> Record:
         return PORT_INFO.record(lid=agent_lid(topology, node), **common)
     return PORT_INFO.record(
         lid=topology.lids[node],
+        lmc=topology.lmcs.get(node, 0),
         neighbor_mtu=mtu_code(topology.mtu(Port(node, 1))),
         vl_high_limit=random.getrandbits(8),
         local_phy_errors=random.choice((0, 1, 15)),

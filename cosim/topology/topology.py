@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -101,8 +101,10 @@ def port_named(fabric: FabricParameters, text: str) -> Port:
     return Port(name, number)
 
 
-def forwarding_tables(fabric: FabricParameters, lids: dict[str, int]) -> dict[str, dict[int, int]]:
-    """Minimum-hop linear forwarding tables: switch name to LID to output port.
+def forwarding_tables(
+    fabric: FabricParameters, lids: Mapping[str, int], lmcs: Mapping[str, int] | None = None
+) -> dict[str, dict[int, int]]:
+    """Minimum-hop linear forwarding tables: switch name to LID to output port. LMCS of hosts that have one are given.
 
     Among equally short paths a switch takes the port that has the fewest LIDs so far, then the lowest.
     A LID that cannot be reached has no entry.
@@ -118,9 +120,10 @@ def forwarding_tables(fabric: FabricParameters, lids: dict[str, int]) -> dict[st
             if switch not in hops:
                 continue
             nearer = [port for port, other in near[switch] if hops.get(other, hops[switch]) < hops[switch]]
-            port = min(nearer, key=lambda port: (load[switch, port], port))
-            load[switch, port] += 1
-            table[lid] = port
+            for one in range(lid, lid + (1 << (lmcs or {}).get(host, 0))):
+                port = min(nearer, key=lambda port: (load[switch, port], port))
+                load[switch, port] += 1
+                table[one] = port
     return tables
 
 
@@ -164,6 +167,10 @@ class Topology:
     """P_Keys of each host, by which the switch port that it is at checks packets; one that is not in it checks none."""
     groups: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
     """Hosts that are members of a multicast group, by its LID."""
+    lmcs: Mapping[str, int] = field(default_factory=dict)
+    """LMC of each host that has one: it has 2^LMC LIDs, of which `lids` has the first."""
+    vls_at: Mapping[tuple[str, int, int], tuple[int, ...]] = field(default_factory=dict)
+    """VL by SL for (switch, input, output), where it is not what `sl_to_vl` says."""
 
     @cached_property
     def multicast_tables(self) -> dict[str, dict[int, tuple[int, ...]]]:
@@ -219,30 +226,50 @@ class Topology:
         """MTU in bytes of the port's link: what both ends take."""
         return min(node.mtu for node in self._ends(port))
 
-    def vl(self, port: Port, sl: int) -> int:
-        """VL on which packets of an SL leave by `port`."""
-        return self.sl_to_vl[sl] % self.vls(port)
+    def vl(self, port: Port, sl: int, into: int = 0) -> int:
+        """VL on which packets of an SL leave by `port`, which a switch got by its port INTO."""
+        table = self.vls_at.get((port.node, into, port.number))
+        return self.sl_to_vl[sl] % self.vls(port) if table is None else table[sl]
 
-    def path(self, source: str, destination: str) -> list[Port] | None:
-        """The ports by which a packet leaves each node on its path; None if there is none."""
+    def lids_of(self, host: str) -> range:
+        """All LIDs of a host."""
+        return range(self.lids[host], self.lids[host] + (1 << self.lmcs.get(host, 0)))
+
+    @property
+    def lid_top(self) -> int:
+        """The highest LID that a host has."""
+        return max(lids[-1] for lids in map(self.lids_of, self.lids))
+
+    def path(self, source: str, destination: str, lid: int | None = None) -> list[Port] | None:
+        """The ports by which a packet to a host leaves each node, by its first LID or another; None without a way."""
         here = Port(source, 1)
         path = [here]
         while (far := self.far_end(here)) is not None:
             if far.node == destination:
                 return path
-            out = self.tables.get(far.node, {}).get(self.lids[destination])
+            out = self.tables.get(far.node, {}).get(self.lids[destination] if lid is None else lid)
             if out is None or len(path) > len(self.tables):
                 return None
             here = Port(far.node, out)
             path.append(here)
         return None
 
-    def final_vl(self, host: str, sl: int) -> int:
-        """VL on which packets of an SL reach a host."""
-        last = self.far_end(Port(host, 1))
-        if last is None:
-            raise ValueError(f"{node_text(host)}: has no link")
-        return self.vl(last, sl)
+    def group_path(self, source: str, mlid: int, host: str) -> list[Port] | None:
+        """The ports by which a multicast packet leaves each node on its path to a host; None if its tree has none."""
+        paths = deque([[Port(source, 1)]])
+        while paths:
+            path = paths.popleft()
+            far = self.far_end(path[-1])
+            if far is None or far.node == host:
+                return None if far is None else path
+            outs = self.multicast_tables.get(far.node, {}).get(mlid, ())
+            paths += [[*path, Port(far.node, out)] for out in outs if out != far.number]
+        return None
+
+    def final_vl(self, path: Sequence[Port], sl: int) -> int:
+        """VL on which packets of an SL reach the end of a path."""
+        into = self.far_end(path[-2]) if len(path) > 1 else None
+        return self.vl(path[-1], sl, 0 if into is None else into.number)
 
     def receive_blocks(self, port: Port) -> int:
         """Buffer in 64-byte blocks of each data VL behind `port`."""

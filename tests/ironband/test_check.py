@@ -33,10 +33,10 @@ def test_check_gives_json(capsys):
 
 
 def test_a_fabric_is_checked_in_place_of_one_switch(capsys):
-    assert main(["check", "--topology", "ring_4", "--sim", "model", "--cycles", "20000", "--json", "-"]) == 0
+    assert main(["check", "--fabric", "ring_4", "--sim", "model", "--cycles", "20000", "--json", "-"]) == 0
     results = json.loads(capsys.readouterr().out)
-    assert results["topology"] == "ring_4"
-    assert results["replay"].startswith("ironband check --topology ring_4 --vls 2 ")
+    assert results["fabric"] == "ring_4"
+    assert results["replay"].startswith("ironband check --fabric ring_4 --vls 2 ")
     assert results["delivered_packets"] > 100
 
 
@@ -48,21 +48,21 @@ def test_hosts_that_do_not_reach_each_other_are_refused(capsys, tmp_path):
         hosts = (f'Hca 1 "{name}{number}"\n[1] "S{name}"[{number}]\n' for number in (1, 2))
         with file.open("a") as text:
             text.write("\n".join((*switch, "", *hosts, "")))
-    assert "no way from A1 to B1" in one_line_error(capsys, "check", "--topology", str(file))
+    assert "no way from A1 to B1" in one_line_error(capsys, "check", "--fabric", str(file))
 
 
 def test_a_topology_of_adapters_alone_has_nothing_to_check(capsys, tmp_path):
     file = tmp_path / "cable.net"
     file.write_text('Hca 1 "A"\n[1] "B"\n\nHca 1 "B"\n[1] "A"\n')
-    assert "no switches, expected at least one" in one_line_error(capsys, "check", "--topology", str(file))
+    assert "no switches, expected at least one" in one_line_error(capsys, "check", "--fabric", str(file))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["check", "--topology", "ring_5"], "topology 'ring_5': no such file"),
-        (["check", "--topology", "incast"], "incast: is a scenario"),
-        (["check", "--topology", "ring_4", "--ports", "3"], "--ports with --topology: expected one of the two"),
+        (["check", "--fabric", "ring_5"], "topology 'ring_5': no such file"),
+        (["check", "--fabric", "incast"], "incast: is a scenario"),
+        (["check", "--fabric", "ring_4", "--ports", "3"], "--ports with --fabric: expected one of the two"),
         (["check", "--ports", "65"], "Invalid value for '--ports': 65 is not in the range 2<=x<=64."),
         (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8', '15'."),
         (["check", "--load", "0"], "Invalid value for '--load': 0.0 is not in the range 0<x<=1."),

@@ -31,7 +31,7 @@ def test_another_seed_gives_another_fabric_and_other_traffic():
 
 
 def test_a_topology_keeps_its_nodes_and_cables_and_gets_buffers_and_widths_from_the_seed():
-    one, other = (check_scenario(CheckOptions(topology="fat_tree", seed=seed)).fabric for seed in (1, 2))
+    one, other = (check_scenario(CheckOptions(fabric="fat_tree", seed=seed)).fabric for seed in (1, 2))
     assert {name: type(node) for name, node in one.nodes.items()} == {
         name: type(node) for name, node in other.nodes.items()
     }
@@ -43,10 +43,10 @@ def test_a_topology_keeps_its_nodes_and_cables_and_gets_buffers_and_widths_from_
 
 
 @pytest.mark.parametrize("errors", [False, True])
-@pytest.mark.parametrize("topology", ["fat_tree", "parallel"])
-def test_hosts_ask_the_agents_of_the_switches_behind_them(topology, errors):
+@pytest.mark.parametrize("fabric", ["fat_tree", "parallel"])
+def test_hosts_ask_the_agents_of_the_switches_behind_them(fabric, errors):
     """What is for agents: requests of congestion control by their LIDs, SMPs of hosts with a path of one hop."""
-    experiments = [check_experiment(CheckOptions(topology=topology, seed=seed, errors=errors)) for seed in range(8)]
+    experiments = [check_experiment(CheckOptions(fabric=fabric, seed=seed, errors=errors)) for seed in range(8)]
     asked = set()
     for experiment in experiments:
         lids = experiment.topology.lids
@@ -65,7 +65,7 @@ def test_hosts_ask_the_agents_of_the_switches_behind_them(topology, errors):
 def test_among_several_switches_no_entry_for_a_group_is_other_than_its_tree():
     """Copies that came back to a switch would multiply."""
     for seed in range(12):
-        experiment = check_experiment(CheckOptions(topology="ring_4", seed=seed, cycles=60_000))
+        experiment = check_experiment(CheckOptions(fabric="ring_4", seed=seed, cycles=60_000))
         topology = experiment.topology
         right = {entry for name in topology.multicast_tables for entry in multicast_entries(topology, name)}
         for control in experiment.controls():

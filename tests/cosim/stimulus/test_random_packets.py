@@ -148,7 +148,7 @@ def test_sequences_of_a_flow_count_up():
 
 def test_packets_to_each_group_are_a_flow_of_their_own():
     """Groups have trees of their own: those to one may overtake those to another, and nothing was lost."""
-    experiment = check_experiment(CheckOptions(topology="ring_4", cycles=60_000, errors=False, seed=6))
+    experiment = check_experiment(CheckOptions(fabric="ring_4", cycles=60_000, errors=False, seed=6))
     assert len(experiment.topology.groups) > 1
     ways = defaultdict(set)
     for packet in experiment.packets():

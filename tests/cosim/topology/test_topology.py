@@ -1,5 +1,6 @@
 """Paths through a fabric: shortest, spread over equal ports, and none where there is none."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Host, Link, Switch
-from cosim.topology.topology import Port, Topology, named
+from cosim.topology.topology import Port, Topology, forwarding_tables, named
 
 
 def fabric(switches: dict[str, int], links: list[tuple[str, str]], hosts: str, **link) -> Topology:
@@ -37,6 +38,32 @@ def test_equally_short_ways_are_shared_out():
     links = [("S[1]", "a"), ("S[2]", "T[1]"), ("S[3]", "T[2]"), ("T[3]", "b"), ("T[4]", "c")]
     topology = fabric({"S": 4, "T": 4}, links, "abc")
     assert {topology.tables["S"][topology.lids[host]] for host in "bc"} == {2, 3}
+
+
+def test_each_lid_of_a_host_may_have_a_way_of_its_own():
+    """Its port has 2^LMC of them, by which sources choose a path (FACTS 3.1)."""
+    links = [("S[1]", "a"), ("S[2]", "T[1]"), ("S[3]", "T[2]"), ("T[3]", "b")]
+    plain = fabric({"S": 4, "T": 4}, links, "ab")
+    lids, lmcs = {"a": 1, "b": 4}, {"b": 1}
+    topology = replace(plain, lids=lids, lmcs=lmcs, tables=forwarding_tables(plain.fabric, lids, lmcs))
+    assert list(topology.lids_of("b")) == [4, 5]
+    assert topology.lid_top == 5
+    ways = {topology.path("a", "b", lid)[1] for lid in topology.lids_of("b")}
+    assert ways == {Port("S", 2), Port("S", 3)}
+
+
+def test_a_packet_to_a_group_follows_its_tree(ring):
+    topology = replace(ring, groups={0xC000: ("a", "b")})
+    assert [str(port) for port in topology.group_path("a", 0xC000, "b")] == ["a[1]", "S[3]", "T[1]"]
+    assert topology.group_path("a", 0xC000, "c") is None
+    assert topology.group_path("d", 0xC000, "a") is None
+
+
+def test_the_vl_at_the_end_of_a_path_may_depend_on_where_the_switch_got_the_packet():
+    plain = fabric({"S": 3}, [("S[1]", "a"), ("S[2]", "b"), ("S[3]", "c")], "abc")
+    topology = replace(plain, vls_at={("S", 2, 3): (7,) * 16})
+    assert topology.final_vl(topology.path("a", "c"), 0) == 0
+    assert topology.final_vl(topology.path("b", "c"), 0) == 7
 
 
 def test_hosts_do_not_relay():

@@ -1,0 +1,48 @@
+"""LIDs, LMCs and VLs drawn at random for `ironband check`, in place of LIDs 1, 2, ... and one VL for each SL."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from cosim.topology.topology import Topology, forwarding_tables
+from wire.codes import SERVICE_LEVELS
+from wire.parameters import SwitchParameters
+
+__all__ = ["random_addresses"]
+
+_LMCS: Final = (0, 0, 1, 2, 3)
+_OWN_VLS_SHARE: Final = 0.5
+"""Of the fabrics, those where VLs depend on input and output; there, of the pairs, those with VLs of their own."""
+
+
+def random_addresses(topology: Topology, random: Random) -> Topology:
+    """A fabric with LIDs all over its forwarding tables, LMCs, a path to each LID, and VLs by input and output."""
+    nodes = topology.fabric.nodes
+    size = min(node.lft_size for node in nodes.values() if isinstance(node, SwitchParameters))
+    lids: dict[str, int] = {}
+    lmcs: dict[str, int] = {}
+    free = set(range(1, size))
+    for host in topology.lids:
+        lmc = random.choice(_LMCS)
+        firsts = [lid for lid in range(1 << lmc, size, 1 << lmc) if free.issuperset(range(lid, lid + (1 << lmc)))]
+        lids[host] = random.choice(firsts)
+        if lmc:
+            lmcs[host] = lmc
+        free.difference_update(range(lids[host], lids[host] + (1 << lmc)))
+    tables = forwarding_tables(topology.fabric, lids, lmcs)
+    return replace(topology, lids=lids, lmcs=lmcs, tables=tables, vls_at=_vls(topology, random))
+
+
+def _vls(topology: Topology, random: Random) -> dict[tuple[str, int, int], tuple[int, ...]]:
+    """Of some pairs of linked ports of a switch, the VL of each SL."""
+    if random.random() >= _OWN_VLS_SHARE:
+        return {}
+    ports = topology.linked_ports()
+    return {
+        (out.node, into.number, out.number): tuple(random.randrange(topology.vls(out)) for _ in range(SERVICE_LEVELS))
+        for into in ports
+        for out in ports
+        if into.node == out.node and out.node in topology.tables and random.random() < _OWN_VLS_SHARE
+    }

@@ -1,0 +1,52 @@
+"""LIDs, LMCs and VLs drawn for a fabric."""
+
+from __future__ import annotations
+
+from random import Random
+
+from cosim.scenario.scenario_file import load_scenario
+from cosim.stimulus.random_addresses import random_addresses
+from cosim.topology.topology import Port, Topology
+from wire.codes import SERVICE_LEVELS
+from wire.parameters import SwitchParameters
+
+TOPOLOGY = load_scenario("jam").topology
+
+
+def drawn(count: int = 40) -> list[Topology]:
+    return [random_addresses(TOPOLOGY, Random(seed)) for seed in range(count)]
+
+
+def test_no_two_hosts_share_a_lid_and_all_lids_are_in_the_tables():
+    for topology in drawn():
+        lids = [lid for host in topology.lids for lid in topology.lids_of(host)]
+        assert len(set(lids)) == len(lids)
+        assert min(lids) > 0
+        for table in topology.tables.values():
+            assert set(table) == set(lids)
+
+
+def test_the_low_lmc_bits_of_a_first_lid_are_zero():
+    """LIDs of a port differ in these alone: its range is a block (FACTS 3.1)."""
+    for topology in drawn():
+        for host in topology.lids:
+            assert topology.lids_of(host)[0] % len(topology.lids_of(host)) == 0
+    assert {topology.lmcs.get(host, 0) for topology in drawn() for host in topology.lids} == {0, 1, 2, 3}
+
+
+def test_lids_lie_all_over_a_table():
+    sizes = [node.lft_size for node in TOPOLOGY.fabric.nodes.values() if isinstance(node, SwitchParameters)]
+    lids = [lid for topology in drawn() for lid in topology.lids.values()]
+    assert min(lids) < min(sizes) / 10
+    assert max(lids) > min(sizes) * 9 / 10
+
+
+def test_vls_depend_on_the_input_in_some_fabrics_and_the_link_has_them():
+    topologies = drawn()
+    assert 0 < sum(bool(topology.vls_at) for topology in topologies) < len(topologies)
+    for topology in topologies:
+        for (switch, into, out), vls in topology.vls_at.items():
+            port = Port(switch, out)
+            assert len(vls) == SERVICE_LEVELS
+            assert max(vls) < topology.vls(port)
+            assert [topology.vl(port, sl, into) for sl in range(SERVICE_LEVELS)] == list(vls)
