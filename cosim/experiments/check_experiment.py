@@ -14,9 +14,10 @@ from typing import Literal
 
 from cosim.experiments.check_shape import RANDOM_FABRIC, Shape, one_switch, random_shape, shape_of_topology
 from cosim.experiments.experiment import Experiment
+from cosim.experiments.managed_experiment import managed_bring_up
 from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import Host, Link, PortSettings, Switch
-from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, bus_bring_up, read_counters
+from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, BringUp, bus_bring_up, read_counters
 from cosim.stimulus.injection import random_controls
 from cosim.stimulus.packet import Packet
 from cosim.stimulus.random_addresses import random_addresses
@@ -25,13 +26,13 @@ from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests
-from cosim.topology.topology import Port
+from cosim.topology.topology import Port, Topology
 from cosim.topology.topology_file import TopologyError
-from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
+from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, VL15, max_pkt_len, mtu_bytes, mtu_code
 from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.registers import PORT_RESET_VALUES, PortRegister
-from wire.stimulus import Control
+from wire.stimulus import Control, Post
 from wire.vl_arbitration import VlArbitration, VlWeight
 
 __all__ = ["CheckOptions", "Widths", "check_experiment", "check_scenario"]
@@ -51,6 +52,13 @@ _DEEP_BUFFER = 2_049
 _DEEP_SHARE = 0.1
 _STORED_SHARE = 0.2
 """Of the switches, those that send no packet before all of it is there."""
+
+_MANAGED_SHARE = 0.5
+"""Of the random fabrics, those that a Subnet Manager brings up, ..."""
+
+_MANAGED_PART = 0.9
+"""... if it is done in this part of the run."""
+
 _LFT_SIZES = (100, 1_024, 5_000)
 _MTUS = tuple(mtu_bytes(code) for code in MTU)
 
@@ -216,21 +224,13 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
         ValueError: impossible parameters, or fewer cycles than bring-up and reading the counters take.
         TopologyError: there is no such topology, or it cannot be built.
     """
-    scenario = check_scenario(options)
-    topology = scenario.topology
-    if options.fabric == RANDOM_FABRIC:
-        topology = random_addresses(topology, Random(f"{options.seed}/addresses"))
+    topology, up, smps = _brought_up(options)
     first, *others = topology.lids
     for host in others:
         if topology.path(first, host) is None:
             raise TopologyError(
                 f"{options.fabric}: no way from {first} to {host}, expected hosts in reach of each other"
             )
-    size = next(node.mft_size for node in topology.fabric.nodes.values() if isinstance(node, SwitchParameters))
-    groups = random_groups(list(topology.lids), size, Random(f"{options.seed}/groups"))
-    topology = replace(topology, vl_arbitration=_arbitration(options), groups=groups)
-    settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
-    up = bus_bring_up(topology, settings)
     reading = read_counters(topology, 0, details=True)[-1].cycle + BUS_READ_CYCLES + 2
     end = options.cycles - reading
     if end <= up.start:
@@ -247,6 +247,33 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     def packets() -> Iterator[Packet]:
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)
         of_traps = random_trap_requests(topology, options.seed, up.start, last_post)
-        return heapq.merge(random_packets(topology, traffic), requests, of_traps, key=attrgetter("cycle"))
+        traffic_of_hosts = heapq.merge(random_packets(topology, traffic), requests, of_traps, key=attrgetter("cycle"))
+        return chain(smps, traffic_of_hosts)
 
     return Experiment(topology, up.start, end, options.cycles, packets, controls)
+
+
+def _brought_up(options: CheckOptions) -> tuple[Topology, BringUp, tuple[Packet, ...]]:
+    """The fabric as it is configured, what brings it up over the test bus, and a Subnet Manager's SMPs if that does."""
+    scenario = check_scenario(options)
+    topology = scenario.topology
+    size = next(node.mft_size for node in topology.fabric.nodes.values() if isinstance(node, SwitchParameters))
+    groups = random_groups(list(topology.lids), size, Random(f"{options.seed}/groups"))
+    topology = replace(topology, vl_arbitration=_arbitration(options), groups=groups)
+    if options.fabric == RANDOM_FABRIC:
+        if Random(f"{options.seed}/manager").random() < _MANAGED_SHARE:
+            made = managed_bring_up(scenario, topology)
+            if made.up.start <= _MANAGED_PART * options.cycles:
+                return (
+                    made.topology,
+                    made.up,
+                    tuple(_smp(made.topology, number, post) for number, post in enumerate(made.posts)),
+                )
+        topology = random_addresses(topology, Random(f"{options.seed}/addresses"))
+    settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
+    return topology, bus_bring_up(topology, settings), ()
+
+
+def _smp(topology: Topology, number: int, post: Post) -> Packet:
+    """A Subnet Manager's SMP, posted as it was in the golden model, whose answers are RTL's, cycle for cycle."""
+    return Packet(0, number, post.cycle, list(topology.fabric.nodes)[post.node], None, post.slot, VL15, post.data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -24,36 +24,57 @@ from sm.partitions import DEFAULT_PARTITION, DEFAULT_PARTITION_NAME, EndPorts, M
 from sm.settings import SubnetSettings
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters, adapter_port, node_text
+from wire.stimulus import Post
 
-__all__ = ["managed_experiment", "manager_hosts"]
+__all__ = ["ManagedBringUp", "managed_bring_up", "managed_experiment", "manager_hosts"]
 
 _OBSTACLES: Final = (NodeLeftOut, PortStuck, SetRefused, Unsettled)
 """What a Subnet Manager reports where something is not as it should be."""
 
 
-def managed_experiment(scenario: Scenario) -> Experiment:
-    """The experiment of a scenario, brought up by Subnet Managers in place of register writes.
+@dataclass(frozen=True)
+class ManagedBringUp:
+    """What Subnet Managers made of a fabric in the golden model: the same as in every run.
 
-    They do it in the golden model first: what they make of the fabric, and when they are done, is the same in every
-    run. Registers that the scenario sets and that no SMP can, and multicast groups, are written over the test bus when
-    they are done.
+    Attributes:
+        topology: the fabric as they configured it, groups included.
+        up: what is given over the test bus before they begin and when they are done.
+        posts: the packets that they posted, by cycle.
+        hosts: where they run.
+        begin: the cycle in which they begin.
+        settings: what they were to make of it.
+    """
+
+    topology: Topology
+    up: BringUp
+    posts: tuple[Post, ...]
+    hosts: tuple[str, ...]
+    begin: int
+    settings: SubnetSettings
+
+
+def managed_bring_up(scenario: Scenario, wanted: Topology | None = None) -> ManagedBringUp:
+    """Let Subnet Managers bring the fabric of a scenario up, in the golden model.
+
+    Registers that the scenario sets and that no SMP can, and multicast groups, are written over the test bus when they
+    are done. What is `wanted`, but for LIDs and tables, is the scenario's unless something else is.
 
     Raises:
         ScenarioError: they do not succeed.
     """
-    fabric, widths = scenario.fabric, [link.width_code for link in scenario.links]
+    wanted = scenario.topology if wanted is None else wanted
+    fabric, widths = wanted.fabric, wanted.widths
     hosts = manager_hosts(fabric)
-    sl_to_vl, arbitration = scenario.sl_to_vl, scenario.arbitration
     settings = SubnetSettings(
         activation_wait=ACTIVATION_WAIT,
-        sl_to_vl=sl_to_vl,
-        vl_arbitration=arbitration,
+        sl_to_vl=wanted.sl_to_vl,
+        vl_arbitration=wanted.vl_arbitration,
         partitions=_partitions(scenario, fabric),
     )
-    start = manager_start(widths)
+    begin = manager_start(widths)
     first = first_controls(fabric, widths, hosts)
     made = [
-        ManagerHost(fabric, host, start, settings=settings, ended=lambda manager: manager.resting) for host in hosts
+        ManagerHost(fabric, host, begin, settings=settings, ended=lambda manager: manager.resting) for host in hosts
     ]
     actor = ActorGroup([host.carrier for host in made])
     with simulation.run("model", RunSpec(fabric, first, (), MAX_CYCLES, actor), Path()) as run:
@@ -65,17 +86,31 @@ def managed_experiment(scenario: Scenario) -> Experiment:
             raise ScenarioError(
                 f"the Subnet Manager at {node_text(name)} does not bring its part of the fabric up: {reason}"
             )
-    lids, tables = _lids(fabric, made, names), _tables(fabric, made)
-    groups = scenario.multicast_groups
-    topology = Topology(fabric, lids, tables, tuple(widths), sl_to_vl, arbitration, scenario.p_keys, groups)
+    topology = replace(wanted, lids=_lids(fabric, made, names), tables=_tables(fabric, made))
     last = settings_writes(topology, chosen_settings(scenario, topology), run.cycles_done)
     last += group_writes(topology, run.cycles_done + len(last))
     up = BringUp((*first, *last), run.cycles_done + len(last) + WRITE_SHOWS + 1)
+    posts = sorted(post for host in made for post in host.carrier.posts)
+    return ManagedBringUp(topology, up, tuple(posts), tuple(hosts), begin, settings)
+
+
+def managed_experiment(scenario: Scenario) -> Experiment:
+    """The experiment of a scenario, brought up by Subnet Managers in place of register writes.
+
+    They do it in the golden model first, which tells when they are done, and once more in each run.
+
+    Raises:
+        ScenarioError: they do not succeed.
+    """
+    made = managed_bring_up(scenario)
 
     def managers(listener: ManagerListener) -> list[ManagerHost]:
-        return [ManagerHost(fabric, host, start, settings=settings, tell=partial(listener, host)) for host in hosts]
+        return [
+            ManagerHost(scenario.fabric, host, made.begin, settings=made.settings, tell=partial(listener, host))
+            for host in made.hosts
+        ]
 
-    return replace(experiment_from(scenario, topology, up), managers=managers)
+    return replace(experiment_from(scenario, made.topology, made.up), managers=managers)
 
 
 def manager_hosts(fabric: FabricParameters) -> list[str]:

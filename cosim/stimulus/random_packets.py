@@ -194,7 +194,7 @@ def _group_target(topology: Topology, random: Random, source: str, strays: bool)
     With strays what is sent may be too long, and behind a single switch its members change: all hosts may get it.
     """
     mlid = random_group(topology, random, others=strays)
-    is_any = strays and len(topology.tables) == 1
+    is_any = strays and topology.has_one_hop
     members = topology.lids if is_any else topology.groups.get(mlid, ())
     paths = {}
     for host in members:

@@ -154,9 +154,9 @@ def _forwarding_entry(topology: Topology, random: Random, switch: str) -> tuple[
         mlid = random_group(topology, random, others=True)
         part = random.randint(0, ports // _PORT_BITS)
         mask = random.choice((0, *(random.getrandbits(_PORT_BITS) for _ in range(3))))
-        return index, registers.mft_address(mlid, part), mask if _is_alone(topology) else 0
+        return index, registers.mft_address(mlid, part), mask if topology.has_one_hop else 0
     group = random_group(topology, random, others=True)
-    port = random.choice((_NO_PORT, random.randint(0, ports + 1))) if _is_alone(topology) else _NO_PORT
+    port = random.choice((_NO_PORT, random.randint(0, ports + 1))) if topology.has_one_hop else _NO_PORT
     tops = 0, 0, 0, group, LID_MULTICAST_MIN - 1, LID_MULTICAST_MAX
     register, value = random.choice(
         (
@@ -166,11 +166,6 @@ def _forwarding_entry(topology: Topology, random: Random, switch: str) -> tuple[
         )
     )
     return index, registers.node_address(register), value
-
-
-def _is_alone(topology: Topology) -> bool:
-    """There is one switch: among several, packets to a group would multiply in a circle."""
-    return sum(isinstance(node, SwitchParameters) for node in topology.fabric.nodes.values()) == 1
 
 
 def switch_ports(topology: Topology) -> list[Port]:

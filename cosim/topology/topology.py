@@ -254,6 +254,11 @@ class Topology:
             path.append(here)
         return None
 
+    @cached_property
+    def has_one_hop(self) -> bool:
+        """No link joins two switches, or one to itself: else packets to a group might multiply in a circle."""
+        return not any(link.a in self.tables and link.b in self.tables for link in self.fabric.links)
+
     def group_path(self, source: str, mlid: int, host: str) -> list[Port] | None:
         """The ports by which a multicast packet leaves each node on its path to a host; None if its tree has none."""
         paths = deque([[Port(source, 1)]])

@@ -1,6 +1,8 @@
 """What a check simulates follows from its options, and its seed from nothing else."""
 
 from collections import Counter
+from dataclasses import replace
+from itertools import takewhile
 
 import pytest
 
@@ -10,9 +12,10 @@ from cosim.topology.topology import Port
 from wire.codes import LID_MULTICAST_MIN
 from wire.headers import LRH
 from wire.mad_packet import is_mad
-from wire.registers import mft_address
+from wire.registers import lft_address, mft_address
 from wire.stimulus import Operation
 
+_LFT = range(lft_address(0), lft_address(1024))
 _MFT = range(mft_address(LID_MULTICAST_MIN, 0), mft_address(LID_MULTICAST_MIN + 256, 0))
 
 SMALL = CheckOptions(ports=3, vls=2, mtu=256, cycles=12_000, sim="model")
@@ -106,3 +109,17 @@ def test_the_errors_ordered_are_counted_as_they_are_drawn():
     for _ in controls:
         pass
     assert sum(given.values()) > 0
+
+
+def test_a_subnet_manager_brings_some_random_fabrics_up_and_its_smps_are_posted_again():
+    """Where it is done in time; a shorter run of the same fabric is brought up over the test bus."""
+    options = CheckOptions(fabric="random", seed=1705, cycles=100_000)
+    managed, written = (check_experiment(replace(options, cycles=cycles)) for cycles in (100_000, 30_000))
+    assert managed.topology.fabric == written.topology.fabric
+    assert written.start < 5_000 < managed.start < 90_000
+    smps = list(takewhile(lambda packet: packet.cycle < managed.start, managed.packets()))
+    assert {packet.source for packet in smps} == {"H1"}
+    assert len(smps) > 100
+    assert all(is_mad(packet.data) for packet in smps)
+    before = takewhile(lambda control: control.cycle < managed.start, managed.controls())
+    assert not any(control.operation == Operation.BUS_WRITE and control.args[0] in _LFT for control in before)
