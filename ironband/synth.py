@@ -21,7 +21,7 @@ from ironband.common import (
 )
 from toolchain.atomic_files import output_directory
 from verilog.synth.device import DEVICES, SPEED_GRADES
-from verilog.synth.tools import require
+from verilog.tools import NEXTPNR, YOSYS, require
 
 __all__ = ["synth"]
 
@@ -72,7 +72,7 @@ def synth(
     with input_errors():
         if output is not None:
             output_directory(output)
-        require()
+        require("synth", YOSYS, NEXTPNR)
 
         from ironband.progress import stages, text_console
         from ironband.synth_report import describe, synth_json

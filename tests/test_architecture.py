@@ -70,12 +70,12 @@ INSIDE = {
         ("content", "kernel", "multicast"),
     ),
     "verilog": (
-        ("export", "synth"),
+        ("export", "synth", "mutants"),
         ("design",),
         ("emit",),
         ("nodes",),
         ("boundaries", "merging", "line_order", "memory_contents", "plain_names", "whole_assignments"),
-        ("fingerprint", "liveness"),
+        ("fingerprint", "liveness", "tools"),
     ),
 }
 """The floors within a room: folders, or files of their own."""

@@ -14,8 +14,9 @@ from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from verilog import tools
 from verilog.liveness import Instance, Liveness, Part, Statement
-from verilog.synth import delays, multiplexers, tools
+from verilog.synth import delays, multiplexers
 from verilog.synth.comparisons import COMPARISONS
 
 __all__ = ["NETLIST", "PREPARED", "TOP", "cells", "instances", "make_netlist", "prune"]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from verilog.synth import tools
+from verilog import tools
 from verilog.synth.device import DEVICES
 from verilog.synth.floorplan import fix_block_rams
 from verilog.synth.timing import CriticalPath, critical_path, fmax_mhz

@@ -13,9 +13,9 @@ from typing import Literal
 
 from rtl.switch.switch import Switch
 from toolchain.build_cache import cached
-from verilog import liveness
+from verilog import liveness, tools
 from verilog.emit import merged_rtlil
-from verilog.synth import comparisons, delays, floorplan, multiplexers, netlist, tools
+from verilog.synth import comparisons, delays, floorplan, multiplexers, netlist
 from verilog.synth import place as placing
 from verilog.synth.area import MappedMemory, Part, mapped_memories, parts
 from verilog.synth.device import DEVICES, Area
@@ -108,7 +108,8 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
             if pattern.match(line):
                 progress(step)
 
-    versions = tools.versions()
+    tools.require("synth", tools.YOSYS, tools.NEXTPNR)
+    versions = tools.versions(tools.YOSYS, tools.NEXTPNR)
     progress("elaborating")
     rtlil = merged_rtlil(ThreePins(Switch(options.parameters)), TOP)
     key: dict[str, object] = {

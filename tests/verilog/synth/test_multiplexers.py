@@ -10,8 +10,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.rotation import at_number
+from verilog import tools
 from verilog.emit import merged_rtlil
-from verilog.synth import multiplexers, tools
+from verilog.synth import multiplexers
 from verilog.synth.netlist import NETLIST, TOP, make_netlist
 
 

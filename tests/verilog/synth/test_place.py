@@ -9,7 +9,7 @@ from verilog.emit import merged_rtlil
 from verilog.synth.netlist import NETLIST, TOP, make_netlist
 from verilog.synth.pins import ThreePins
 from verilog.synth.place import Target, place, placement
-from verilog.synth.tools import NEXTPNR
+from verilog.tools import NEXTPNR
 
 from .examples import Delayed
 

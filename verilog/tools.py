@@ -43,21 +43,16 @@ class ToolFailed(UserError):
         super().__init__(f"{tool} failed: {reason}")
 
 
-def require() -> None:
-    """Raise ToolMissing unless both are installed."""
-    for tool in (YOSYS, NEXTPNR):
+def require(command: str, *tools: str) -> None:
+    """Raise ToolMissing unless all TOOLS are installed, which a COMMAND needs."""
+    for tool in tools:
         if not _executable(tool).exists():
-            raise ToolMissing(f"synth cannot run: {tool} is missing, it comes with: pip install 'ironband[synth]'")
+            raise ToolMissing(f"{command} cannot run: {tool} is missing, it comes with: pip install 'ironband[synth]'")
 
 
-def versions() -> dict[str, str]:
-    """Versions of both.
-
-    Raises:
-        ToolMissing: one is not installed.
-    """
-    require()
-    return {tool: metadata.version(tool) for tool in (YOSYS, NEXTPNR)}
+def versions(*tools: str) -> dict[str, str]:
+    """Versions of TOOLS, which are installed."""
+    return {tool: metadata.version(tool) for tool in tools}
 
 
 def run(tool: str, arguments: Sequence[str], directory: Path, watch: Watch) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from verilog.synth import tools
+from verilog import tools
 
 
 @pytest.mark.parametrize(
