@@ -19,6 +19,7 @@ SUBCOMMANDS: Final = {
     "curves": "Throughput and latency over offered load, of VOQs and of FIFOs.",
     "export": "Write a switch as Verilog, with test bench and FuseSoC core.",
     "measure": "Measure credits, times and buffers of a fabric from captures.",
+    "mutate": "Break the RTL in drawn places, and count what check finds.",
     "play": "Send the packets of CAPTURE into a fabric; tell what it does.",
     "reach": "Throughput over cable length, beside the buffer that it needs.",
     "run": "Simulate SCENARIO and tell what happened.",

@@ -70,7 +70,8 @@ INSIDE = {
         ("content", "kernel", "multicast"),
     ),
     "verilog": (
-        ("export", "synth", "mutants"),
+        ("export", "synth"),
+        ("mutants",),
         ("design",),
         ("emit",),
         ("nodes",),

@@ -91,6 +91,7 @@ class RunOptions:
         taps: where links are looked at.
         kinds: of records that somebody reads, all without it; an engine may leave out the others.
         progress: called now and then with the cycles simulated so far.
+        plusargs: what else a Verilog simulator is told, such as `+mutant=7`.
     """
 
     work_dir: Path
@@ -99,6 +100,7 @@ class RunOptions:
     taps: Taps = NO_TAPS
     kinds: Collection[int] | None = None
     progress: Callable[[int], None] = lambda cycles: None
+    plusargs: tuple[str, ...] = ()
 
     def deliver(self, deliveries: Iterable[Delivery]) -> None:
         """Call `on_delivery`, if there is one, with each of them."""

@@ -97,7 +97,7 @@ def windows(
     Args:
         simulator, design: what simulates what.
         feed: what acts on it.
-        options: of which only the directory and the waves count here.
+        options: of which only the directory, the waves and the plusargs count here.
         deliveries: keep the packets that are delivered.
         prepare: is called with the directory that the simulation is about to run in.
 
@@ -109,7 +109,7 @@ def windows(
     with _run_dir(options.work_dir) as run_dir:
         recorded = run_dir / "waves.fst"
         prepare(run_dir)
-        plusargs = [] if deliveries else [f"+{NO_DELIVERIES}"]
+        plusargs = [*options.plusargs, *([] if deliveries else [f"+{NO_DELIVERIES}"])]
         with (
             Outbox(run_dir, design.ports) as outbox,
             SimulatorProcess.started(compiled, run_dir, plusargs, recorded if waves else None) as process,

@@ -71,6 +71,7 @@ class CheckOptions:
         ports: ports of the switch, each with an adapter.
         fabric: in place of that switch, a topology file's path, the name of one that comes with Ironband, or
             `RANDOM_FABRIC`.
+        fabric_seed: the fabric alone follows from this, not from `seed`.
         vls: data VLs of the first switch and the first host; some others have less.
         mtu: MTU in bytes of the same; that of some others is smaller.
         queueing: of the switches.
@@ -93,6 +94,7 @@ class CheckOptions:
     load: float = 0.7
     sim: str = "verilator"
     fabric: str | None = None
+    fabric_seed: int | None = None
 
     @property
     def command(self) -> str:
@@ -112,7 +114,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
         TopologyError: there is no such topology, or it cannot be built.
     """
     shape = _shape(options)
-    random = Random(f"{options.seed}/fabric")
+    random = Random(f"{_fabric_seed(options)}/fabric")
     lft_size = _lft_size(options)
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
 
@@ -182,11 +184,15 @@ def check_scenario(options: CheckOptions) -> Scenario:
     )
 
 
+def _fabric_seed(options: CheckOptions) -> int:
+    return options.seed if options.fabric_seed is None else options.fabric_seed
+
+
 def _shape(options: CheckOptions) -> Shape:
     if options.fabric is None:
         return one_switch(options.ports)
     if options.fabric == RANDOM_FABRIC:
-        return random_shape(Random(f"{options.seed}/shape"))
+        return random_shape(Random(f"{_fabric_seed(options)}/shape"))
     return shape_of_topology(options.fabric)
 
 
@@ -194,7 +200,7 @@ def _lft_size(options: CheckOptions) -> int:
     """Entries of the linear forwarding tables of all switches."""
     if options.fabric != RANDOM_FABRIC:
         return SwitchParameters().lft_size
-    return Random(f"{options.seed}/tables").choice(_LFT_SIZES)
+    return Random(f"{_fabric_seed(options)}/tables").choice(_LFT_SIZES)
 
 
 def _arbitration(options: CheckOptions) -> VlArbitration:

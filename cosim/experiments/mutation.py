@@ -1,0 +1,163 @@
+"""Whether `check` finds what is broken in the RTL of a node: mutants drawn by Yosys, each run through some checks."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Final, Literal
+
+from cosim.engines import session, simulation
+from cosim.engines.base import MODEL, Run, RunOptions
+from cosim.experiments.check_experiment import CheckOptions, check_experiment, check_scenario
+from cosim.simulators.cocotb_results import SimulationFailed
+from cosim.trace.compare import Names, compare
+from toolchain.parallel import in_parallel
+from verilog.design import Design, fabric_design
+from verilog.mutants import PLUSARG, DrawnMutants, Mutant, drawn_mutants, with_mutants
+from wire.parameters import SwitchParameters
+from wire.trace import Kind, Record
+
+__all__ = ["MutationTask", "Outcome", "Verdict", "draw", "outcomes"]
+
+Verdict = Literal["killed", "survived"]
+
+_PORTS: Final = 3
+_VLS: Final = 2
+_FABRIC_SEED: Final = 9
+"""Whose switch cuts through, has a queue for each output, and two readers."""
+
+_BUILD: Final = 250
+"""Mutants in one simulation: more take longer to compile than they save."""
+
+_CHUNK: Final = 8
+"""Mutants that a process runs before it says what became of them."""
+
+_ERROR_FREE: Final = 4
+"""Every so manieth check is one without errors."""
+
+
+@dataclass(frozen=True)
+class MutationTask:
+    """What is drawn, and what each mutant is put through.
+
+    Attributes:
+        node: which kind is broken, in a fabric of a switch with three ports and an adapter at each.
+        count: mutants.
+        seed: they are drawn from this.
+        checks: that a mutant is run through until one finds it, each with a seed of its own.
+        cycles: of a check.
+    """
+
+    node: Literal["switch", "adapter"] = "switch"
+    count: int = 1_000
+    seed: int = 1
+    checks: int = 8
+    cycles: int = 20_000
+
+    def options(self, number: int) -> CheckOptions:
+        """Of check 1, 2, ..., of the same fabric."""
+        errors = number % _ERROR_FREE != 0
+        return CheckOptions(
+            _PORTS, _VLS, cycles=self.cycles, seed=number, errors=errors, sim=MODEL, fabric_seed=_FABRIC_SEED
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a mutant.
+
+    Attributes:
+        verdict: killed by a check, or by none.
+        check: the first that found it, 0 if none.
+        cycle: of the difference that it found.
+        by: the record that differs and where, or what the simulation ended with.
+    """
+
+    mutant: Mutant
+    verdict: Verdict
+    check: int = 0
+    cycle: int = 0
+    by: str = ""
+
+
+def draw(task: MutationTask) -> DrawnMutants:
+    """The mutants of a task.
+
+    Raises:
+        What `verilog.mutants.drawn_mutants` raises.
+    """
+    fabric = check_scenario(task.options(1)).fabric
+    is_switch = task.node == "switch"
+    node = next(name for name, one in fabric.nodes.items() if isinstance(one, SwitchParameters) == is_switch)
+    return drawn_mutants(fabric_design(fabric), node, task.count, task.seed)
+
+
+def outcomes(
+    task: MutationTask, drawn: DrawnMutants, done: Collection[int], building: Callable[[int], None]
+) -> Iterator[Outcome]:
+    """What becomes of the mutants, but for those whose numbers are DONE, as it becomes known.
+
+    `building` hears how many are compiled, before they are.
+
+    Raises:
+        What compiling a simulation raises.
+    """
+    for group in _batches(drawn.mutants, _BUILD):
+        left = [mutant for mutant in group if mutant.number not in done]
+        if not left:
+            continue
+        building(len(group))
+        design = with_mutants(drawn, group)
+        # Compiles, and shows that it is the netlist of before, where none is broken.
+        if (difference := _difference(task, design, 1, 0)) is not None:
+            raise AssertionError(f"no mutant, and yet {difference}")
+        processes = os.cpu_count() or 1
+        for chunk in _batches(left, _CHUNK * processes):
+            shares = (chunk[number::processes] for number in range(processes))
+            with in_parallel([partial(_outcomes, task, design, share) for share in shares]) as results:
+                for found in results():
+                    yield from found
+
+
+def _batches(mutants: Sequence[Mutant], size: int) -> Iterator[Sequence[Mutant]]:
+    return (mutants[start : start + size] for start in range(0, len(mutants), size))
+
+
+def _outcomes(task: MutationTask, design: Design, mutants: Sequence[Mutant]) -> list[Outcome]:
+    return [_outcome(task, design, mutant) for mutant in mutants]
+
+
+def _outcome(task: MutationTask, design: Design, mutant: Mutant) -> Outcome:
+    for number in range(1, task.checks + 1):
+        found = _difference(task, design, number, mutant.number)
+        if found is not None:
+            cycle, text = found
+            return Outcome(mutant, "killed", number, cycle, text)
+    return Outcome(mutant, "survived")
+
+
+def _difference(task: MutationTask, design: Design, number: int, mutant: int) -> tuple[int, str] | None:
+    """Cycle and kind of the first difference of a check of a mutant; of none if that is 0."""
+    experiment = check_experiment(task.options(number))
+    with tempfile.TemporaryDirectory(prefix="ironband-") as folder:
+        options = RunOptions(Path(folder), plusargs=(f"+{PLUSARG}={mutant}",))
+        engine = partial(session.simulate, "verilator", design)
+        try:
+            with Run(engine, experiment.spec(), options) as run:
+                found = compare(_expected(task, number), run).difference
+        except SimulationFailed as error:
+            return 0, str(error).splitlines()[0]
+    if found is None:
+        return None
+    return found.cycle, f"{Kind(found.kind).name} at {Names(experiment.topology.fabric).place(found.source)}"
+
+
+@cache
+def _expected(task: MutationTask, number: int) -> tuple[Record, ...]:
+    """What the golden model says of a check."""
+    with simulation.run(MODEL, check_experiment(task.options(number)).spec(), Path()) as records:
+        return tuple(records)
