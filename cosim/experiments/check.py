@@ -96,7 +96,7 @@ def check(
             yield control
 
     watched = replace(experiment, controls=controls)
-    comparison = perform(watched, options.sim, work_dir, observers, waves=waves, taps=taps)
+    comparison = perform(watched, options.sim, work_dir, observers, waves=waves, taps=taps, rows=True)
     difference = comparison.difference if comparison else None
     faults = [str(fault) for fault in deliveries.faults]
     if deliveries.fault_count > len(faults):
