@@ -5,7 +5,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
 from wire.parameters import FabricParameters, SwitchParameters, reset_cycles
-from wire.row_crc import PERIOD
 from wire.stimulus import Control, Delivery, Injection, Operation, Play, Post, WrongKey
 from wire.trace import LINK_SOURCE, Kind, Record, link_source, port_of_source, port_source
 
@@ -165,20 +164,20 @@ class Fabric:
         """Keep the packets that enter a link in a direction from cycle 0 on. Call it before `run`."""
         return self._cable(link).directions[direction].tap()
 
-    def sum_rows(self) -> None:
-        """Have ROWS records of all directions of links from cycle 0 on. Call it before `run`."""
+    def sum_rows(self, period: int) -> None:
+        """Have ROWS records of all directions of links from cycle 0 on, each of so many cycles; to be called before."""
         self._sums = [
             (link_source(link, way), direction.sum_rows())
             for link, cable in enumerate(self._cables)
             for way, direction in enumerate(cable.directions)
         ]
-        self.kernel.at(PERIOD - 1, END, self._period_ends)
+        self.kernel.at(period - 1, END, self._period_ends, period)
 
-    def _period_ends(self, _: None) -> None:
+    def _period_ends(self, period: int) -> None:
         now = self.kernel.now
         for source, sums in self._sums:
-            self.kernel.record((now, source, Kind.ROWS, sums.crc(now + 1), 0, 0, 0, 0))
-        self.kernel.at(now + PERIOD, END, self._period_ends)
+            self.kernel.record((now, source, Kind.ROWS, *sums.words(now + 1), 0, 0))
+        self.kernel.at(now + period, END, self._period_ends, period)
 
     def play(self, since: Mapping[tuple[int, int], int], plays: Iterable[Play]) -> None:
         """Put packets on directions of links, in the order of their cycles, in place of those of the ports there.

@@ -270,3 +270,7 @@ class Rows(RecordLayout, kind=Kind.ROWS):
 
     crc = RecordField("a", label="CRC", meaning=HEX)
     """`wire.row_crc.row_crc` of what entered there in each of the period's cycles."""
+    data = RecordField("b")
+    """What entered there in the last of them, 0 if nothing did."""
+    k = RecordField("c", 0, 4)
+    valid = RecordField("c", 4, 1)

@@ -18,10 +18,9 @@ from toolchain.atomic_files import atomic_file
 from toolchain.garbage import no_garbage_collection
 from verilog.plain_names import PlainNames
 from wire.packet import WORD_BYTES
-from wire.row_crc import NO_ROW, PERIOD, ROW, VALID, row_crc
+from wire.row_crc import NO_ROW, ROW, VALID, rows_words
 from wire.stimulus import Delivery, Post
 from wire.trace import Kind, Record, link_source, words_of_payload
-from wire.trace_layout import Rows
 
 __all__ = ["simulate"]
 
@@ -31,7 +30,7 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
     stimulus = Stimulus(spec)
     with no_garbage_collection():
         component = make()
-        bench = _Bench(component, stimulus)
+        bench = _Bench(component, stimulus, options.rows)
         taps = RowTaps(options.taps)
         simulator = Simulator(component)
     simulator.add_clock(CYCLE_NS * 1e-9)
@@ -80,7 +79,8 @@ class _Bench:
         records, deliveries, tapped: of the cycles since the caller last cleared them; rows as `RowTaps` takes them.
     """
 
-    def __init__(self, component: Any, stimulus: Stimulus) -> None:
+    def __init__(self, component: Any, stimulus: Stimulus, period: int) -> None:
+        """PERIOD: of ROWS records, if there are any."""
         self.cycle = 0
         self.ended = False
         self.records: list[Record] = []
@@ -91,6 +91,7 @@ class _Bench:
         self._streams = [_Stream(source) for source in component.send]
         self._stream_of = dict(zip(component.ports.streams, self._streams, strict=True))
         self._arriving = [bytearray() for _host in component.ports.hosts]
+        self._period = period
         self._entered = [bytearray() for _direction in component.ports.entered]
 
     async def play(self, context: Any) -> None:
@@ -153,10 +154,10 @@ class _Bench:
         for rows, entered in zip(self._entered, self._component.entered, strict=True):
             valid = context.get(entered.valid)
             rows += ROW.pack(VALID | context.get(entered.k), context.get(entered.data)) if valid else NO_ROW
-        if self.cycle % PERIOD != PERIOD - 1:
+        if (self.cycle + 1) % self._period:
             return
         for direction, rows in zip(self._component.ports.entered, self._entered, strict=True):
-            insort(self.records, Rows.record(self.cycle, link_source(*direction), crc=row_crc(rows)))
+            insort(self.records, Record(self.cycle, link_source(*direction), Kind.ROWS, *rows_words(rows)))
             rows.clear()
 
 

@@ -34,13 +34,13 @@ class ModelRun:
         taps: Taps,
         *,
         posts_ahead: bool = False,
-        rows: bool = False,
+        rows: int = 0,
         kinds: Collection[int] | None = None,
         progress: Callable[[int], None] = lambda cycles: None,
     ) -> None:
         """POSTS_AHEAD: draw packets before the cycles in which they may act, as is done where there is an actor.
 
-        ROWS: have ROWS records. KINDS: of records that somebody reads, all without it. PROGRESS: called now and then
+        ROWS: see `RunOptions`. KINDS: of records that somebody reads, all without it. PROGRESS: called now and then
         with the cycles so far.
         """
         self.finished = 0
@@ -62,7 +62,7 @@ class ModelRun:
         if spec.played:
             self.fabric.play(spec.played, spec.plays)
         if rows:
-            self.fabric.sum_rows()
+            self.fabric.sum_rows(rows)
         self._taps = ModelTaps(self.fabric, taps)
 
     def _deliver(self, delivery: Delivery) -> None:

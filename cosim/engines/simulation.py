@@ -44,7 +44,7 @@ def _on_simulator(simulator: Simulator, spec: RunSpec, options: RunOptions) -> G
     from cosim.engines import session
     from verilog.design import fabric_design
 
-    design = fabric_design(spec.parameters, taps=options.taps.directions, rows=options.rows)
+    design = fabric_design(spec.parameters, taps=options.taps.directions, rows=options.rows > 0)
     yield from session.simulate(simulator, design, spec, options)
 
 
@@ -53,7 +53,7 @@ def _in_amaranth(spec: RunSpec, options: RunOptions) -> Generator[Record, None, 
     from rtl.fabric.fabric import Fabric
 
     def make() -> Fabric:
-        return Fabric(spec.parameters, taps=options.taps.directions, rows=options.rows)
+        return Fabric(spec.parameters, taps=options.taps.directions, rows=options.rows > 0)
 
     yield from amaranth.simulate(make, spec, options)
 
@@ -85,7 +85,7 @@ def run(
     waves: Path | None = None,
     on_delivery: Callable[[Delivery], None] | None = None,
     taps: Taps = NO_TAPS,
-    rows: bool = False,
+    rows: int = 0,
     kinds: Collection[int] | None = None,
 ) -> Run:
     """Run a specification on an engine.

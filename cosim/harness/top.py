@@ -37,7 +37,7 @@ from wire.row_crc import PERIOD, ROW_BYTES, VALID
 from wire.symbols import IDLE_PERIOD, LANES
 from wire.trace import Kind, link_source, port_source
 
-__all__ = ["CYCLE_NS", "NO_DELIVERIES", "PUBLIC", "TOP", "harness", "sources"]
+__all__ = ["CYCLE_NS", "NO_DELIVERIES", "PUBLIC", "ROWS_PERIOD", "TOP", "harness", "sources"]
 
 TOP = "ironband_top"
 CYCLE_NS = 4
@@ -63,6 +63,9 @@ PUBLIC = (
 
 NO_DELIVERIES = "no_deliveries"
 """Plusarg of a simulation that is to keep no packets, only their records."""
+
+ROWS_PERIOD = "rows_period"
+"""Plusarg of a simulation with ROWS records: cycles of a period."""
 
 _PLAYERS = "players.v"
 _ROW_BITS = (("data", "[31:0]"), ("k", "[35:32]"), ("valid", "[36]"))
@@ -251,7 +254,9 @@ def _trace_writes(ports: FabricPorts) -> Iterator[str]:
         if source in entered:
             crc = f"crc_{entered[source]}"
             yield f"      if (period_ends) begin\n        {crc} = ~{crc};\n"
-            record = f"{{128'd0, {crc}, 32'd{Kind.ROWS}, 32'd{source}, cycle}}"
+            row = f"entered_{entered[source]}"
+            last = f"{row}[36] ? {{27'd0, {row}}} : 64'd0"
+            record = f"{{64'd0, {last}, {crc}, 32'd{Kind.ROWS}, 32'd{source}, cycle}}"
             yield f'        $fwrite(trace_file, "%u", {record});\n        {crc} = ~32\'d0;\n      end\n'
 
 
@@ -275,7 +280,9 @@ _ROW_CRC = """\
           ^ crc_table[256 + first[31:24]] ^ crc_table[row[36] ? row[7:0] : 8'd0];
     end
   endfunction
-  wire period_ends = cycle % {PERIOD} == {PERIOD} - 1;
+  reg [63:0] period = {PERIOD};
+  initial got = $value$plusargs("{ROWS_PERIOD}=%d", period);
+  wire period_ends = (cycle & period - 1) == period - 1;
 """
 
 
@@ -288,6 +295,7 @@ def _row_crcs(ports: FabricPorts) -> Iterator[str]:
         .replace("{POLYNOMIAL}", str(ICRC_POLY_REFLECTED))
         .replace("{VALID}", str(VALID >> LANES))
         .replace("{PERIOD}", str(PERIOD))
+        .replace("{ROWS_PERIOD}", ROWS_PERIOD)
     )
     for i in range(len(ports.entered)):
         yield f"  wire [36:0] entered_{i};\n  reg [31:0] crc_{i} = ~32'd0;\n"

@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import Final
 
 from wire.crc import invert_vcrc
-from wire.row_crc import NO_ROW, PERIOD, ROW, ROW_BYTES, VALID, row_crc
+from wire.row_crc import NO_ROW, PERIOD, ROW, ROW_BYTES, VALID, rows_words
 from wire.symbols import IDLE_PERIOD, LANES, Control
 
 from ..packet import DataTransmission, Row, Transmission, idle
@@ -44,8 +44,8 @@ class RowSums(WireLog):
     def fall_silent(self, cycle: int) -> None:
         """What is on the wires in the first cycle of a reset enters; then the link is down (section 2.2)."""
 
-    def crc(self, until: int) -> int:
-        """CRC of the cycles below UNTIL, all of which are over, from that of the last call on: a period at most."""
+    def words(self, until: int) -> tuple[int, int, int]:
+        """Words of the record of the cycles below UNTIL, all of which are over, from that of the last call on."""
         rows = self._idle_rows(until)
         for sending in self._sent:
             self._put(rows, sending, self._rows_of(sending, until))
@@ -55,7 +55,7 @@ class RowSums(WireLog):
         self._sent = [sending for sending in self._sent if sending.w0 + sending.end * sending.pitch >= until]
         self._from = until
         self._forget_before(until)
-        return row_crc(rows)
+        return rows_words(rows)
 
     def _idle_rows(self, until: int) -> bytearray:
         """What would stand for the cycles, were there no packets."""

@@ -49,7 +49,7 @@ def test_random_traffic_meets_every_reason_to_refuse_a_packet(tmp_path):
 def with_run(monkeypatch, records=(), deliveries=(), comparison=None):
     """A run that gives these records and deliveries, in place of an engine's."""
 
-    def perform(experiment, engine, work_dir, observers, *, waves=None, taps=None, rows=False):
+    def perform(experiment, engine, work_dir, observers, *, waves=None, taps=None, rows=0):
         audience = Audience(observers, experiment.packets())
         assert list(audience.follow(records)) == list(records)
         for delivery in deliveries:
