@@ -12,6 +12,7 @@ from .adapter import Adapter
 from .kernel import CONTROL, DECIDE, END, UPDATE, Kernel
 from .link.link import Direction
 from .link.port import LinkPort
+from .link.row_sums import RowSums
 from .link.wire_log import WireLog
 from .link.wire_tap import WireTap
 from .management.register_bus import Bus
@@ -128,6 +129,7 @@ class Fabric:
         ]
         self._controls = iter(controls)
         self._next_control(0)
+        self._sums: list[tuple[int, RowSums]] = []
         self._pending: dict[tuple[int, int], deque[Post]] = {}
         self._posts = iter(posts)
         self._next_post(next(self._posts, None))
@@ -161,6 +163,21 @@ class Fabric:
     def tap(self, link: int, direction: int) -> WireTap:
         """Keep the packets that enter a link in a direction from cycle 0 on. Call it before `run`."""
         return self._cable(link).directions[direction].tap()
+
+    def sum_rows(self, period: int) -> None:
+        """Have ROWS records of all directions of links from cycle 0 on, each of so many cycles; to be called before."""
+        self._sums = [
+            (link_source(link, way), direction.sum_rows())
+            for link, cable in enumerate(self._cables)
+            for way, direction in enumerate(cable.directions)
+        ]
+        self.kernel.at(period - 1, END, self._period_ends, period)
+
+    def _period_ends(self, period: int) -> None:
+        now = self.kernel.now
+        for source, sums in self._sums:
+            self.kernel.record((now, source, Kind.ROWS, *sums.words(now + 1), 0, 0))
+        self.kernel.at(now + period, END, self._period_ends, period)
 
     def play(self, since: Mapping[tuple[int, int], int], plays: Iterable[Play]) -> None:
         """Put packets on directions of links, in the order of their cycles, in place of those of the ports there.

@@ -86,12 +86,18 @@ def export(make: Callable[[], Any], key: object, code: Iterable[str], kinds: int
 
 
 def fabric_design(
-    parameters: FabricParameters, *, part: bool = False, taps: tuple[tuple[int, int], ...] = ()
+    parameters: FabricParameters,
+    *,
+    part: bool = False,
+    taps: tuple[tuple[int, int], ...] = (),
+    rows: bool = False,
 ) -> Design:
-    """The fabric, or a part of one, with these taps, as Verilog, exported once for each set of parameters.
+    """The fabric, or a part of one, as Verilog, exported once for each set of parameters; see `Fabric`.
 
     Raises:
         BuildDirectoryError: the build output cannot be written.
     """
     kinds = len({repr(node) for node in parameters.nodes.values()})
-    return export(lambda: Fabric(parameters, part=part, taps=taps), (parameters, part, taps), _CODE, kinds)
+    return export(
+        lambda: Fabric(parameters, part=part, taps=taps, rows=rows), (parameters, part, taps, rows), _CODE, kinds
+    )

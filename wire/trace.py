@@ -54,6 +54,7 @@ class Kind(IntEnum):
     INJECT = 10
     BUS_READ = 11
     ROW = 12
+    ROWS = 13
 
 
 class Verdict(IntEnum):

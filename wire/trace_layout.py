@@ -22,6 +22,7 @@ __all__ = [
     "RecordField",
     "RecordLayout",
     "RowPair",
+    "Rows",
     "RxData",
     "RxFcp",
     "Scrap",
@@ -262,3 +263,14 @@ class RowPair(RecordLayout, kind=Kind.ROW):
     model_k = RecordField("d", 0, 4)
     model_valid = RecordField("d", 4, 1)
     model_polls = RecordField("d", 5, 1)
+
+
+class Rows(RecordLayout, kind=Kind.ROWS):
+    """A period is over. The source is a link's direction, the cycle the period's last."""
+
+    crc = RecordField("a", label="CRC", meaning=HEX)
+    """`wire.row_crc.row_crc` of what entered there in each of the period's cycles."""
+    data = RecordField("b")
+    """What entered there in the last of them, 0 if nothing did."""
+    k = RecordField("c", 0, 4)
+    valid = RecordField("c", 4, 1)

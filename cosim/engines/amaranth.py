@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
@@ -17,8 +18,9 @@ from toolchain.atomic_files import atomic_file
 from toolchain.garbage import no_garbage_collection
 from verilog.plain_names import PlainNames
 from wire.packet import WORD_BYTES
+from wire.row_crc import NO_ROW, ROW, VALID, rows_words
 from wire.stimulus import Delivery, Post
-from wire.trace import Kind, Record, words_of_payload
+from wire.trace import Kind, Record, link_source, words_of_payload
 
 __all__ = ["simulate"]
 
@@ -28,7 +30,7 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
     stimulus = Stimulus(spec)
     with no_garbage_collection():
         component = make()
-        bench = _Bench(component, stimulus)
+        bench = _Bench(component, stimulus, options.rows)
         taps = RowTaps(options.taps)
         simulator = Simulator(component)
     simulator.add_clock(CYCLE_NS * 1e-9)
@@ -77,7 +79,8 @@ class _Bench:
         records, deliveries, tapped: of the cycles since the caller last cleared them; rows as `RowTaps` takes them.
     """
 
-    def __init__(self, component: Any, stimulus: Stimulus) -> None:
+    def __init__(self, component: Any, stimulus: Stimulus, period: int) -> None:
+        """PERIOD: of ROWS records, if there are any."""
         self.cycle = 0
         self.ended = False
         self.records: list[Record] = []
@@ -88,6 +91,8 @@ class _Bench:
         self._streams = [_Stream(source) for source in component.send]
         self._stream_of = dict(zip(component.ports.streams, self._streams, strict=True))
         self._arriving = [bytearray() for _host in component.ports.hosts]
+        self._period = period
+        self._entered = [bytearray() for _direction in component.ports.entered]
 
     async def play(self, context: Any) -> None:
         """The testbench: one round a cycle."""
@@ -141,6 +146,19 @@ class _Bench:
             self.records.append(record)
             if record.kind == Kind.SEND:
                 self._stimulus.sent(record)
+        if self._entered:
+            self._sum_rows(context)
+
+    def _sum_rows(self, context: Any) -> None:
+        """Take the rows that enter links; at the end of a period there are records, among those of INJECT."""
+        for rows, entered in zip(self._entered, self._component.entered, strict=True):
+            valid = context.get(entered.valid)
+            rows += ROW.pack(VALID | context.get(entered.k), context.get(entered.data)) if valid else NO_ROW
+        if (self.cycle + 1) % self._period:
+            return
+        for direction, rows in zip(self._component.ports.entered, self._entered, strict=True):
+            insort(self.records, Record(self.cycle, link_source(*direction), Kind.ROWS, *rows_words(rows)))
+            rows.clear()
 
 
 class _Stream:

@@ -89,6 +89,7 @@ class RunOptions:
         waves: record waves to this file: .fst on verilator and icarus, .vcd on amaranth.
         on_delivery: called with each delivered packet, in order of (cycle, node), before its DELIVER record is yielded.
         taps: where links are looked at.
+        rows: have ROWS records, each of so many cycles, a power of two up to `wire.row_crc.PERIOD`; 0: none.
         kinds: of records that somebody reads, all without it; an engine may leave out the others.
         progress: called now and then with the cycles simulated so far.
         plusargs: what else a Verilog simulator is told, such as `+mutant=7`.
@@ -98,6 +99,7 @@ class RunOptions:
     waves: Path | None = None
     on_delivery: Callable[[Delivery], None] | None = None
     taps: Taps = NO_TAPS
+    rows: int = 0
     kinds: Collection[int] | None = None
     progress: Callable[[int], None] = lambda cycles: None
     plusargs: tuple[str, ...] = ()

@@ -34,12 +34,14 @@ class ModelRun:
         taps: Taps,
         *,
         posts_ahead: bool = False,
+        rows: int = 0,
         kinds: Collection[int] | None = None,
         progress: Callable[[int], None] = lambda cycles: None,
     ) -> None:
         """POSTS_AHEAD: draw packets before the cycles in which they may act, as is done where there is an actor.
 
-        KINDS: of records that somebody reads, all without it. PROGRESS: called now and then with the cycles so far.
+        ROWS: see `RunOptions`. KINDS: of records that somebody reads, all without it. PROGRESS: called now and then
+        with the cycles so far.
         """
         self.finished = 0
         self._stimulus = stimulus
@@ -59,6 +61,8 @@ class ModelRun:
         )
         if spec.played:
             self.fabric.play(spec.played, spec.plays)
+        if rows:
+            self.fabric.sum_rows(rows)
         self._taps = ModelTaps(self.fabric, taps)
 
     def _deliver(self, delivery: Delivery) -> None:
@@ -104,6 +108,7 @@ def simulate(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None
         Stimulus(spec),
         options.on_delivery,
         options.taps,
+        rows=options.rows,
         kinds=options.kinds,
         progress=options.progress,
     )

@@ -44,14 +44,18 @@ def _on_simulator(simulator: Simulator, spec: RunSpec, options: RunOptions) -> G
     from cosim.engines import session
     from verilog.design import fabric_design
 
-    yield from session.simulate(simulator, fabric_design(spec.parameters, taps=options.taps.directions), spec, options)
+    design = fabric_design(spec.parameters, taps=options.taps.directions, rows=options.rows > 0)
+    yield from session.simulate(simulator, design, spec, options)
 
 
 def _in_amaranth(spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
     from cosim.engines import amaranth
     from rtl.fabric.fabric import Fabric
 
-    yield from amaranth.simulate(lambda: Fabric(spec.parameters, taps=options.taps.directions), spec, options)
+    def make() -> Fabric:
+        return Fabric(spec.parameters, taps=options.taps.directions, rows=options.rows > 0)
+
+    yield from amaranth.simulate(make, spec, options)
 
 
 def _mixed(
@@ -81,6 +85,7 @@ def run(
     waves: Path | None = None,
     on_delivery: Callable[[Delivery], None] | None = None,
     taps: Taps = NO_TAPS,
+    rows: int = 0,
     kinds: Collection[int] | None = None,
 ) -> Run:
     """Run a specification on an engine.
@@ -88,7 +93,7 @@ def run(
     Args:
         engine: one of ENGINES.
         spec: the fabric and its stimulus.
-        work_dir, waves, on_delivery, taps, kinds: see `RunOptions`.
+        work_dir, waves, on_delivery, taps, rows, kinds: see `RunOptions`.
         rtl: the nodes that the engine simulates, by name, all without it; the others are the golden model.
 
     Returns:
@@ -105,12 +110,14 @@ def run(
     simulates = _engine(engine)
     check_waves(engine, waves)
     if rtl is not None and set(rtl) != set(spec.parameters.nodes):
+        if rows:
+            raise WholeFabricsOnly("ROWS records where only some nodes are RTL: there all rows are compared anyhow")
         simulates = partial(_mixed, _part_simulator(engine, spec.parameters, rtl), rtl)
     elif spec.played and engine != MODEL:
         raise WholeFabricsOnly(
             f"{engine}: packets are played by the golden model: expected some nodes that are not RTL"
         )
-    return Run(simulates, spec, RunOptions(work_dir, waves, on_delivery, taps, kinds))
+    return Run(simulates, spec, RunOptions(work_dir, waves, on_delivery, taps, rows, kinds))
 
 
 def _engine(name: str) -> Engine:

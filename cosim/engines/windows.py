@@ -27,7 +27,7 @@ from cosim.harness.stream_files import (
     TapReader,
     TraceReader,
 )
-from cosim.harness.top import NO_DELIVERIES
+from cosim.harness.top import NO_DELIVERIES, ROWS_PERIOD
 from cosim.simulators.cocotb_results import LOG, SimulationFailed
 from cosim.simulators.installed import Simulator
 from toolchain.atomic_files import atomic_file
@@ -97,7 +97,7 @@ def windows(
     Args:
         simulator, design: what simulates what.
         feed: what acts on it.
-        options: of which only the directory, the waves and the plusargs count here.
+        options: of which only the directory, the waves, the period of rows and the plusargs count here.
         deliveries: keep the packets that are delivered.
         prepare: is called with the directory that the simulation is about to run in.
 
@@ -110,6 +110,8 @@ def windows(
         recorded = run_dir / "waves.fst"
         prepare(run_dir)
         plusargs = [*options.plusargs, *([] if deliveries else [f"+{NO_DELIVERIES}"])]
+        if options.rows:
+            plusargs.append(f"+{ROWS_PERIOD}={options.rows}")
         with (
             Outbox(run_dir, design.ports) as outbox,
             SimulatorProcess.started(compiled, run_dir, plusargs, recorded if waves else None) as process,

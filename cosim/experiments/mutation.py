@@ -19,6 +19,7 @@ from toolchain.parallel import in_parallel
 from verilog.design import Design, fabric_design
 from verilog.mutants import PLUSARG, DrawnMutants, Mutant, drawn_mutants, with_mutants
 from wire.parameters import SwitchParameters
+from wire.row_crc import PERIOD
 from wire.trace import Kind, Record
 
 __all__ = ["MutationTask", "Outcome", "Verdict", "draw", "outcomes"]
@@ -93,7 +94,7 @@ def draw(task: MutationTask) -> DrawnMutants:
     fabric = check_scenario(task.options(1)).fabric
     is_switch = task.node == "switch"
     node = next(name for name, one in fabric.nodes.items() if isinstance(one, SwitchParameters) == is_switch)
-    return drawn_mutants(fabric_design(fabric), node, task.count, task.seed)
+    return drawn_mutants(fabric_design(fabric, rows=True), node, task.count, task.seed)
 
 
 def outcomes(
@@ -144,7 +145,7 @@ def _difference(task: MutationTask, design: Design, number: int, mutant: int) ->
     """Cycle and kind of the first difference of a check of a mutant; of none if that is 0."""
     experiment = check_experiment(task.options(number))
     with tempfile.TemporaryDirectory(prefix="ironband-") as folder:
-        options = RunOptions(Path(folder), plusargs=(f"+{PLUSARG}={mutant}",))
+        options = RunOptions(Path(folder), rows=PERIOD, plusargs=(f"+{PLUSARG}={mutant}",))
         engine = partial(session.simulate, "verilator", design)
         try:
             with Run(engine, experiment.spec(), options) as run:
@@ -159,5 +160,5 @@ def _difference(task: MutationTask, design: Design, number: int, mutant: int) ->
 @cache
 def _expected(task: MutationTask, number: int) -> tuple[Record, ...]:
     """What the golden model says of a check."""
-    with simulation.run(MODEL, check_experiment(task.options(number)).spec(), Path()) as records:
+    with simulation.run(MODEL, check_experiment(task.options(number)).spec(), Path(), rows=PERIOD) as records:
         return tuple(records)

@@ -29,11 +29,13 @@ def perform(
     rtl: Collection[str] | None = None,
     waves: Path | None = None,
     taps: Taps = NO_TAPS,
+    rows: int = 0,
 ) -> Comparison | None:
     """Run an experiment on an engine and compare it with the golden model, record by record.
 
     The stimulus is drawn once, as far as the engine, the model and the observers are apart. `rtl` names the nodes that
-    the engine simulates, all without it; `taps` look at its links. What Subnet Managers and transports do in its run is
+    the engine simulates, all without it; `taps` look at its links. With `rows` all rows on the links of a whole
+    fabric are compared, by CRCs of so many cycles. What Subnet Managers and transports do in its run is
     posted in the golden model, too. On the engine `model` there is nothing to compare, and the result is None.
 
     Raises:
@@ -53,7 +55,9 @@ def perform(
     def spec(actor: Actor | None) -> RunSpec:
         return experiment.spec(*next(stimuli), actor)
 
-    comparison, _cycles = run_beside_model(engine, spec, work_dir, audience, carriers, rtl=rtl, waves=waves, taps=taps)
+    comparison, _cycles = run_beside_model(
+        engine, spec, work_dir, audience, carriers, rtl=rtl, waves=waves, taps=taps, rows=rows
+    )
     return comparison
 
 
@@ -67,6 +71,7 @@ def run_beside_model(
     rtl: Collection[str] | None = None,
     waves: Path | None = None,
     taps: Taps = NO_TAPS,
+    rows: int = 0,
     compared: bool = True,
 ) -> tuple[Comparison | None, int]:
     """Run an engine before an audience, compare it with the golden model, and say how many cycles it ran.
@@ -87,6 +92,7 @@ def run_beside_model(
         waves=waves,
         on_delivery=audience.on_delivery,
         taps=taps,
+        rows=rows if is_compared else 0,
         kinds=None if is_compared else audience.kinds,
     )
     comparison = None
@@ -94,7 +100,7 @@ def run_beside_model(
         seen = audience.follow(records)
         if is_compared:
             second = spec(ActorGroup([Replay(carrier) for carrier in carriers]) if carriers else None)
-            with simulation.run(MODEL, second, work_dir / MODEL) as expected:
+            with simulation.run(MODEL, second, work_dir / MODEL, rows=rows) as expected:
                 comparison = compare(expected, seen)
         else:
             deque(seen, maxlen=0)

@@ -32,10 +32,12 @@ from itertools import groupby
 
 from cosim.harness.stream_files import CONTROL_FILE, DELIVERY_FILE, IDENTITY_FIELDS, IDENTITY_FILE, TAP_FILE, TRACE_FILE
 from rtl.fabric.ports import FabricPorts
-from wire.symbols import IDLE_PERIOD
-from wire.trace import Kind, port_source
+from wire.crc import ICRC_POLY_REFLECTED
+from wire.row_crc import PERIOD, ROW_BYTES, VALID
+from wire.symbols import IDLE_PERIOD, LANES
+from wire.trace import Kind, link_source, port_source
 
-__all__ = ["CYCLE_NS", "NO_DELIVERIES", "PUBLIC", "TOP", "harness", "sources"]
+__all__ = ["CYCLE_NS", "NO_DELIVERIES", "PUBLIC", "ROWS_PERIOD", "TOP", "harness", "sources"]
 
 TOP = "ironband_top"
 CYCLE_NS = 4
@@ -62,7 +64,11 @@ PUBLIC = (
 NO_DELIVERIES = "no_deliveries"
 """Plusarg of a simulation that is to keep no packets, only their records."""
 
+ROWS_PERIOD = "rows_period"
+"""Plusarg of a simulation with ROWS records: cycles of a period."""
+
 _PLAYERS = "players.v"
+_ROW_BITS = (("data", "[31:0]"), ("k", "[35:32]"), ("valid", "[36]"))
 
 _TEMPLATE = """\
 // Written by cosim/harness/top.py.
@@ -148,9 +154,11 @@ module {TOP};
 
   // The trace: records of a cycle in the order of their slots.
   wire [{TRACE_SLOTS}-1:0] trace_valid;
-{TRACE_WIRES}  always @(posedge clk) if (trace_valid != 0 && reset == 0) begin
-{TRACE_WRITES}    if (eager) $fflush(trace_file);
-    records <= records + 1;
+{TRACE_WIRES}{ROWS}  always @(posedge clk) if (reset == 0) begin
+{ROWS_ENTER}    if ({TRACE_CONDITION}) begin
+{TRACE_WRITES}      if (eager) $fflush(trace_file);
+      records <= records + 1;
+    end
   end
 
 {OPEN_PORTS}{IDENTITIES}{TAPS}
@@ -185,6 +193,9 @@ def harness(ports: FabricPorts) -> str:
         .replace("{HOSTS}", "".join(_hosts(ports)))
         .replace("{ANY_LAST}", lasts or "1'b0")
         .replace("{TRACE_WIRES}", "".join(f"  wire [159:0] trace_{i};\n" for i in range(len(ports.trace))))
+        .replace("{ROWS}", "".join(_row_crcs(ports)))
+        .replace("{ROWS_ENTER}", "".join(_rows_enter(ports)))
+        .replace("{TRACE_CONDITION}", "trace_valid != 0 || period_ends" if ports.entered else "trace_valid != 0")
         .replace("{TRACE_WRITES}", "".join(_trace_writes(ports)))
         .replace("{OPEN_PORTS}", "".join(_played_ports(ports) if ports.identities else _driven_ports(ports)))
         .replace("{IDENTITIES}", _identities(ports) if ports.identities else "")
@@ -227,15 +238,72 @@ def _hosts(ports: FabricPorts) -> Iterator[str]:
 
 
 def _trace_writes(ports: FabricPorts) -> Iterator[str]:
-    """A write for each slot, grouped by source so that a cycle without a record there costs one test."""
+    """A write for each slot, grouped by source so that a cycle without a record there costs one test.
+
+    Of the kinds of a link's direction ROWS is the last.
+    """
+    entered = {link_source(*direction): index for index, direction in enumerate(ports.entered)}
     for source, slots in groupby(enumerate(ports.trace), key=lambda slot: slot[1][0]):
         members = [(index, kind) for index, (_, kind) in slots]
         low, count = members[0][0], len(members)
-        yield f"    if (trace_valid[{low} +: {count}] != 0) begin\n"
+        yield f"      if (trace_valid[{low} +: {count}] != 0) begin\n"
         for index, kind in members:
             record = f"{{trace_{index}, 32'd{kind}, 32'd{source}, cycle}}"
-            yield f'      if (trace_valid[{index}]) $fwrite(trace_file, "%u", {record});\n'
-        yield "    end\n"
+            yield f'        if (trace_valid[{index}]) $fwrite(trace_file, "%u", {record});\n'
+        yield "      end\n"
+        if source in entered:
+            crc = f"crc_{entered[source]}"
+            yield f"      if (period_ends) begin\n        {crc} = ~{crc};\n"
+            row = f"entered_{entered[source]}"
+            last = f"{row}[36] ? {{27'd0, {row}}} : 64'd0"
+            record = f"{{64'd0, {last}, {crc}, 32'd{Kind.ROWS}, 32'd{source}, cycle}}"
+            yield f'        $fwrite(trace_file, "%u", {record});\n        {crc} = ~32\'d0;\n      end\n'
+
+
+_ROW_CRC = """\
+  // The CRC of the rows that enter each direction of a link in a period (wire/row_crc.py).
+  // crc_table[256 * n + b]: byte b, followed by n bytes of 0.
+  reg [31:0] crc_table [0:{ROW_BYTES}*256-1];
+  integer crc_byte, crc_bit;
+  reg [31:0] crc_entry;
+  initial for (crc_byte = 0; crc_byte < {ROW_BYTES} * 256; crc_byte = crc_byte + 1) begin
+    crc_entry = crc_byte < 256 ? crc_byte : crc_table[crc_byte - 256];
+    for (crc_bit = 0; crc_bit < 8; crc_bit = crc_bit + 1)
+      crc_entry = crc_entry[0] ? crc_entry >> 1 ^ 32'd{POLYNOMIAL} : crc_entry >> 1;
+    crc_table[crc_byte] = crc_entry;
+  end
+  function [31:0] crc_after(input [31:0] crc, input [36:0] row);
+    reg [31:0] first;
+    begin
+      first = crc ^ (row[36] ? {row[15:8], row[23:16], row[31:24], 4'd{VALID}, row[35:32]} : 32'd0);
+      crc_after = crc_table[1024 + first[7:0]] ^ crc_table[768 + first[15:8]] ^ crc_table[512 + first[23:16]]
+          ^ crc_table[256 + first[31:24]] ^ crc_table[row[36] ? row[7:0] : 8'd0];
+    end
+  endfunction
+  reg [63:0] period = {PERIOD};
+  initial got = $value$plusargs("{ROWS_PERIOD}=%d", period);
+  wire period_ends = (cycle & period - 1) == period - 1;
+"""
+
+
+def _row_crcs(ports: FabricPorts) -> Iterator[str]:
+    """What takes rows into their CRCs."""
+    if not ports.entered:
+        return
+    yield (
+        _ROW_CRC.replace("{ROW_BYTES}", str(ROW_BYTES))
+        .replace("{POLYNOMIAL}", str(ICRC_POLY_REFLECTED))
+        .replace("{VALID}", str(VALID >> LANES))
+        .replace("{PERIOD}", str(PERIOD))
+        .replace("{ROWS_PERIOD}", ROWS_PERIOD)
+    )
+    for i in range(len(ports.entered)):
+        yield f"  wire [36:0] entered_{i};\n  reg [31:0] crc_{i} = ~32'd0;\n"
+
+
+def _rows_enter(ports: FabricPorts) -> Iterator[str]:
+    for i in range(len(ports.entered)):
+        yield f"    crc_{i} = crc_after(crc_{i}, entered_{i});\n"
 
 
 def _driven_ports(ports: FabricPorts) -> Iterator[str]:
@@ -322,7 +390,7 @@ def _connections(ports: FabricPorts) -> Iterable[tuple[str, str]]:
         yield f"trace__{i}", f"trace_{i}"
     for i in range(len(ports.open)):
         if ports.identities:
-            for member, bits in (("data", "[31:0]"), ("k", "[35:32]"), ("valid", "[36]")):
+            for member, bits in _ROW_BITS:
                 yield f"rx__{i}__{member}", f"into_{i}{bits}"
                 yield f"tx__{i}__{member}", f"from_{i}{bits}"
             yield f"polled__{i}", f"into_{i}[37]"
@@ -334,8 +402,11 @@ def _connections(ports: FabricPorts) -> Iterable[tuple[str, str]]:
             yield f"polled__{i}", "1'b1"
             yield f"polls__{i}", ""
     for i in range(len(ports.taps)):
-        for member, bits in (("data", "[31:0]"), ("k", "[35:32]"), ("valid", "[36]")):
+        for member, bits in _ROW_BITS:
             yield f"tap__{i}__{member}", f"tap_{i}{bits}"
+    for i in range(len(ports.entered)):
+        for member, bits in _ROW_BITS:
+            yield f"entered__{i}__{member}", f"entered_{i}{bits}"
     for i in range(ports.identities):
         low = sum(IDENTITY_FIELDS.values())
         for member, width in IDENTITY_FIELDS.items():

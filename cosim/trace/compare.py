@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from wire.parameters import FabricParameters, node_text, port_text
 from wire.symbols import Row, row_text
 from wire.trace import LINK_SOURCE, WORDS, Record, link_of_source, port_of_source
-from wire.trace_layout import LAYOUTS, RowPair
+from wire.trace_layout import LAYOUTS, RowPair, Rows
 
 __all__ = ["Comparison", "Difference", "Names", "compare", "describe", "fields"]
 
@@ -151,6 +151,9 @@ def fields(record: Record) -> dict[str, int | str]:
     layout = LAYOUTS.get(record.kind)
     if layout is None:
         return {name: f"{word:#010x}" for name, word in zip("abcde", record[-WORDS:], strict=True)}
+    if layout is Rows:
+        row = _row(Rows.data.read(record), Rows.k.read(record), Rows.valid.read(record), 1)
+        return {"CRC": Rows.crc.text(record), "last row": row}
     if layout is not RowPair:
         return {field.label: field.text(record) for field in layout.fields}
     values = [field.read(record) for field in layout.fields]

@@ -19,6 +19,7 @@ from wire.trace_layout import Inject
 from ..kernel import DECIDE, NEVER, UPDATE, Kernel
 from ..packet import LinkTransmission, Row, Transmission, idle
 from .playing import PlayedRows, played
+from .row_sums import RowSums
 from .wire_log import WireLog
 from .wire_tap import WireTap
 
@@ -171,7 +172,7 @@ class Direction:
     def fall_silent(self) -> None:
         """The sender is being reset, visible in the current cycle."""
         for log in self.logs:
-            log.set_pitch(self._kernel.now, 0)
+            log.fall_silent(self._kernel.now)
         self.polling_changed(False)
 
     def begin_anew(self) -> None:
@@ -229,6 +230,12 @@ class Direction:
         tap = WireTap(_RESET_PITCH)
         self.logs.append(tap)
         return tap
+
+    def sum_rows(self) -> RowSums:
+        """Sum up all rows that enter from cycle 0 on; to be called before."""
+        sums = RowSums(_RESET_PITCH)
+        self.logs.append(sums)
+        return sums
 
     def inside(self, cycle: int) -> bool:
         """True if the injector is inside a packet in the current cycle, between its rows too."""

@@ -1,10 +1,14 @@
 """What a port sends its peer over a link, kept for somebody outside who asks for it from time to time."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from ..packet import Row, Transmission
 
-__all__ = ["WireLog"]
+__all__ = ["AT_ENTRY", "WireLog"]
+
+AT_ENTRY: Final = 1
+"""Flight to where a link begins: what is on the sender's wires while the link is up passes there."""
 
 LoggedRow = tuple[int, int, int]
 """(cycle, data, k)."""
@@ -55,6 +59,10 @@ class WireLog:
         self._pitch = pitch
         self._set_pace(cycle)
 
+    def fall_silent(self, cycle: int) -> None:
+        """The sender is being reset, visible from this cycle on."""
+        self.set_pitch(cycle, 0)
+
     def set_up(self, cycle: int, up: bool) -> None:
         """The link is up, or down, from this cycle on."""
         self._up = up
@@ -94,20 +102,12 @@ class WireLog:
         found: list[LoggedRow] = []
         left: list[Transmission] = []
         for sending in self._sent:
-            w0, pitch = sending.w0, sending.pitch
-            first = max(0, -(-(self._from - w0) // pitch))
-            last = min(sending.end, (until - 1 - w0) // pitch)
-            if sending.refused >= 0:
-                last = min(last, sending.refused - 1)
-            for epoch in self._epochs:
-                if epoch > w0:
-                    last = min(last, (epoch - 1 - w0) // pitch)
-            for index in range(first, last + 1):
-                cycle = w0 + index * pitch
+            for index in self._rows_of(sending, until):
+                cycle = sending.w0 + index * sending.pitch
                 if self._has_row(cycle):
                     row = self._injected.pop(cycle) if cycle in self._injected else sending.row(index)
                     found.append((cycle, *row))
-            if w0 + sending.end * pitch >= until:
+            if sending.w0 + sending.end * sending.pitch >= until:
                 left.append(sending)
         self._sent = left
         idle = sorted(cycle for cycle in self._injected if cycle < until)
@@ -120,12 +120,32 @@ class WireLog:
             self._paces.pop(0)
         return found
 
+    def _rows_of(self, sending: Transmission, until: int) -> range:
+        """Rows of a packet, by their indices, in cycles below UNTIL that were not given yet; refused ones are none."""
+        w0, pitch = sending.w0, sending.pitch
+        first = max(0, -(-(self._from - w0) // pitch))
+        last = min(sending.end, (until - 1 - w0) // pitch)
+        if sending.refused >= 0:
+            last = min(last, sending.refused - 1)
+        for epoch in self._epochs:
+            if epoch > w0:
+                last = min(last, (epoch - 1 - w0) // pitch)
+        return range(first, last + 1)
+
     def _has_row(self, cycle: int) -> bool:
         """Whether there is a row at all in a cycle."""
         return self._pace_at(cycle) != 0
 
     def _pace_at(self, cycle: int) -> int:
         return next(pace for since, pace in reversed(self._paces) if since <= cycle)
+
+    def _forget_before(self, cycle: int) -> None:
+        """What was before this cycle is not asked for any more, nor what changed at all."""
+        while len(self._paces) > 1 and self._paces[1][0] <= cycle:
+            self._paces.pop(0)
+        self._injected = {at: row for at, row in self._injected.items() if at >= cycle}
+        self._new_paces.clear()
+        self._polls.clear()
 
     def paces(self, until: int) -> Sequence[tuple[int, int]]:
         """(cycle, pace) of changes below UNTIL: every cycle has a row from then on (1), every fourth (4), none (0)."""

@@ -11,12 +11,10 @@ from wire.headers import LRH
 from wire.trace import Delimiter
 
 from ..packet import DataTransmission, LinkTransmission, Row, Transmission, idle
-from .wire_log import WireLog
+from .wire_log import AT_ENTRY, WireLog
 
 __all__ = ["WireTap"]
 
-_AT_ENTRY: Final = 1
-"""Flight to where the tap is: what is on the sender's wires while the link is up passes it."""
 _PHASE_MASK: Final = 3
 _PKT_LEN_MAX: Final = LRH["pkt_len"].max
 
@@ -29,7 +27,7 @@ class WireTap(WireLog):
     """
 
     def __init__(self, pitch: int) -> None:
-        super().__init__(pitch, flight=_AT_ENTRY)
+        super().__init__(pitch, flight=AT_ENTRY)
         self.of_sender = True
         self._framer = Framer()
         self._found: list[FramedPacket] = []
@@ -51,6 +49,9 @@ class WireTap(WireLog):
         self._forget_before(self._framed)
         found, self._found = self._found, []
         return found
+
+    def fall_silent(self, cycle: int) -> None:
+        """What is on the wires in the first cycle of a reset enters; then the link is down (section 2.2)."""
 
     def begins_from(self) -> int:
         """No packet that is yet to be given begins before this cycle."""
@@ -105,13 +106,6 @@ class WireTap(WireLog):
     def _find(self, packet: FramedPacket | None) -> None:
         if packet is not None:
             self._found.append(packet)
-
-    def _forget_before(self, cycle: int) -> None:
-        while len(self._paces) > 1 and self._paces[1][0] <= cycle:
-            self._paces.pop(0)
-        self._injected = {at: row for at, row in self._injected.items() if at >= cycle}
-        self._new_paces.clear()
-        self._polls.clear()
 
 
 def _pkt_len(data: bytes) -> int:

@@ -41,11 +41,16 @@ class Fabric(wiring.Component):
     """
 
     def __init__(
-        self, parameters: FabricParameters, *, part: bool = False, taps: tuple[tuple[int, int], ...] = ()
+        self,
+        parameters: FabricParameters,
+        *,
+        part: bool = False,
+        taps: tuple[tuple[int, int], ...] = (),
+        rows: bool = False,
     ) -> None:
         """Nodes of a part of a larger fabric get their identities from outside, so that equal parts are identical.
 
-        TAPS are the directions of links that somebody looks at, see `FabricPorts.taps`.
+        TAPS are the directions of links that somebody looks at, see `FabricPorts.taps`. ROWS: all rows are summed up.
         """
         self.parameters = parameters
         self._nodes = [_node(node) for node in parameters.nodes.values()]
@@ -63,7 +68,14 @@ class Fabric(wiring.Component):
         slots = tuple(node_slots + link_slots)
         if list(slots) != sorted(set(slots)):
             raise ValueError("trace slots of a node are not in ascending order")
-        self.ports = FabricPorts.of(parameters, slots, identities=len(self._nodes) if part else 0, taps=taps)
+        entered = tuple((index, direction) for index, link in enumerate(self._links) for direction in range(len(link)))
+        self.ports = FabricPorts.of(
+            parameters,
+            slots,
+            identities=len(self._nodes) if part else 0,
+            taps=taps,
+            entered=entered if rows else (),
+        )
         super().__init__(FabricSignature(self.ports))
 
     def elaborate(self, platform: Any) -> Module:
@@ -94,6 +106,8 @@ class Fabric(wiring.Component):
         self._collect_trace(m)
         for (place, direction), tap in zip(self.ports.taps, self.tap, strict=True):
             connect(m, self._links[place][direction].entered, flipped(tap))
+        for (place, direction), row in zip(self.ports.entered, self.entered, strict=True):
+            connect(m, self._links[place][direction].entered, flipped(row))
         return m
 
     def _lasting_reset(self, m: Module, index: int) -> Signal:

@@ -39,6 +39,7 @@ class FabricPorts:
         open: (node index, port) of each port whose rows are driven from outside.
         identities: nodes, from the first on, whose identity comes from outside.
         taps: (link index, direction) of each direction of a link that is looked at.
+        entered: of each of which all rows are summed up.
     """
 
     streams: tuple[tuple[int, int], ...]
@@ -47,6 +48,7 @@ class FabricPorts:
     open: tuple[tuple[int, int], ...] = ()
     identities: int = 0
     taps: tuple[tuple[int, int], ...] = ()
+    entered: tuple[tuple[int, int], ...] = ()
 
     @classmethod
     def of(
@@ -56,6 +58,7 @@ class FabricPorts:
         *,
         identities: int = 0,
         taps: tuple[tuple[int, int], ...] = (),
+        entered: tuple[tuple[int, int], ...] = (),
     ) -> FabricPorts:
         """The ports of a fabric with these nodes, trace slots and taps, and so many identities from outside."""
         adapters = {
@@ -64,7 +67,7 @@ class FabricPorts:
         streams = tuple((index, slot) for index, node in adapters.items() for slot in range(slots_of(node)))
         names = list(parameters.nodes)
         open_ports = tuple((names.index(name), port) for name, port in parameters.open_ports)
-        return cls(streams, tuple(adapters), trace, open_ports, identities, taps)
+        return cls(streams, tuple(adapters), trace, open_ports, identities, taps, entered)
 
 
 def dump_ports(ports: FabricPorts) -> str:
@@ -80,7 +83,9 @@ def load_ports(text: str) -> FabricPorts:
         return tuple((first, second) for first, second in loaded[name])
 
     hosts, identities = tuple(loaded["hosts"]), loaded["identities"]
-    return FabricPorts(pairs("streams"), hosts, pairs("trace"), pairs("open"), identities, pairs("taps"))
+    return FabricPorts(
+        pairs("streams"), hosts, pairs("trace"), pairs("open"), identities, pairs("taps"), pairs("entered")
+    )
 
 
 class FabricSignature(wiring.Signature):
@@ -97,6 +102,7 @@ class FabricSignature(wiring.Signature):
         polls: this end polls.
         identity: for each of `FabricPorts.identities`.
         tap: rows that enter each of `FabricPorts.taps`.
+        entered: likewise, of `FabricPorts.entered`.
     """
 
     def __init__(self, ports: FabricPorts) -> None:
@@ -113,5 +119,6 @@ class FabricSignature(wiring.Signature):
                 "polls": Out(1).array(len(ports.open)),
                 "identity": In(IdentitySignature()).array(ports.identities),
                 "tap": Out(RowSignature).array(len(ports.taps)),
+                "entered": Out(RowSignature).array(len(ports.entered)),
             }
         )

@@ -17,6 +17,23 @@ LINK_MUTANTS: Final = (
         CHECK,
         Kind.TX_FCP,
     ),
+    # What no receiver looks at.
+    Mutant(
+        "idle data is the other end of its register",
+        "link/transmit.py",
+        "self.following.eq(Cat(*bits[-8:]))",
+        "self.following.eq(Cat(*bits[:8]))",
+        CHECK,
+        Kind.ROWS,
+    ),
+    Mutant(
+        "idle data of a port that is Down has a K symbol",
+        "link/transmit.py",
+        "tx_k.eq(0)]",
+        "tx_k.eq(Mux(self.state == PortState.DOWN, 4, 0))]",
+        CHECK,
+        Kind.ROWS,
+    ),
     Mutant(
         "a packet is sent with one block of credit too few",
         "crossing/eligibility.py",

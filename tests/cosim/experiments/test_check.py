@@ -7,8 +7,9 @@ from cosim.experiments import check as check_module
 from cosim.experiments.check import check
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.trace.compare import Comparison, Difference
+from wire.row_crc import PERIOD
 from wire.stimulus import Delivery
-from wire.trace import Kind, Record, Verdict, port_source
+from wire.trace import Kind, Record, Verdict, link_source, port_source
 
 
 @pytest.mark.parametrize("seed", range(1, 4))
@@ -49,7 +50,7 @@ def test_random_traffic_meets_every_reason_to_refuse_a_packet(tmp_path):
 def with_run(monkeypatch, records=(), deliveries=(), comparison=None):
     """A run that gives these records and deliveries, in place of an engine's."""
 
-    def perform(experiment, engine, work_dir, observers, *, waves=None, taps=None):
+    def perform(experiment, engine, work_dir, observers, *, waves=None, taps=None, rows=0):
         audience = Audience(observers, experiment.packets())
         assert list(audience.follow(records)) == list(records)
         for delivery in deliveries:
@@ -70,6 +71,28 @@ def test_a_difference_is_reported_with_the_line_that_replays_it(monkeypatch, tmp
     assert result.cycles_compared == 5_000
     assert "cycle 5000, S[2]" in result.report
     assert result.report.endswith(f"replay: {options.command}")
+
+
+def test_of_a_period_with_another_row_the_row_is_reported(monkeypatch, tmp_path):
+    """A second run has each row."""
+    source = link_source(0, 1)
+
+    def difference(cycle):
+        record = Record(cycle, source, Kind.ROWS, 1)
+        return Comparison(9, cycle - 1, Difference(cycle, source, record.kind, record, record._replace(a=2), (), ()))
+
+    periods = []
+
+    def perform(experiment, engine, work_dir, observers, *, waves=None, taps=None, rows=0):
+        periods.append(rows)
+        return difference(5_119 if rows > 1 else 5_000)
+
+    monkeypatch.setattr(check_module, "perform", perform)
+    result = check(CheckOptions(), tmp_path)
+    assert periods == [PERIOD, 1]
+    assert result.cycles_compared == result.difference.cycle == 5_000
+    assert "cycle 5000, " in result.report
+    assert " -> " in result.report
 
 
 def test_a_packet_refused_without_any_error_is_a_fault(monkeypatch, tmp_path):

@@ -10,8 +10,9 @@ from wire.crc import fingerprint, lpcrc_good, vcrc_good
 from wire.framing import FramedPacket, Framer
 from wire.headers import LRH
 from wire.registers import PortRegister
-from wire.stimulus import Injection, Trigger
-from wire.symbols import Control, idle_row
+from wire.stimulus import Control, Injection, Operation, Trigger
+from wire.symbols import LANES, idle_row
+from wire.symbols import Control as Symbol
 from wire.trace import Delimiter, Kind, port_source
 from wire.trace_layout import RxData
 
@@ -38,9 +39,9 @@ def sent(bench, source: int) -> list[tuple[int, int]]:
 
 
 def seen(packets: list[FramedPacket]) -> list[tuple[int, int]]:
-    symbols = {Delimiter.EGP: Control.EGP, Delimiter.EBP: Control.EBP}
+    symbols = {Delimiter.EGP: Symbol.EGP, Delimiter.EBP: Symbol.EBP}
     return [
-        (packet.cycle, fingerprint(bytes([Control.SDP]) + packet.body + bytes([symbols[packet.end]])))
+        (packet.cycle, fingerprint(bytes([Symbol.SDP]) + packet.body + bytes([symbols[packet.end]])))
         for packet in packets
         if not packet.is_link
     ]
@@ -170,3 +171,16 @@ def test_a_link_that_goes_down_cuts_the_packet_on_it(star, ready):
     again.run(CYCLES)
     cut = next(one for one in tap.packets(CYCLES) if one.cycle == packet.cycle)
     assert cut == FramedPacket(packet.cycle, False, packet.body[:15], Delimiter.CUT)
+
+
+def test_of_a_packet_whose_sender_is_reset_the_row_of_the_reset_s_first_cycle_is_the_last(star, ready):
+    bench = traffic(star(2), ready)
+    tap = tapped(bench)
+    bench.run(CYCLES)
+    packet = [packet for packet in tap.packets(CYCLES) if not packet.is_link][2]
+    again = traffic(star(2), ready)
+    again.controls.append(Control(packet.cycle + 3, Operation.RESET, 0))
+    tap = tapped(again)
+    again.run(CYCLES)
+    cut = next(one for one in tap.packets(CYCLES) if one.cycle == packet.cycle)
+    assert cut == FramedPacket(packet.cycle, False, packet.body[: 5 * LANES - 1], Delimiter.CUT)
