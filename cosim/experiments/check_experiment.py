@@ -21,6 +21,7 @@ from cosim.stimulus.injection import random_controls
 from cosim.stimulus.packet import Packet
 from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
+from cosim.stimulus.random_mads import random_mad_packets
 from cosim.stimulus.random_packets import MOST_HOSTS, RandomTraffic, random_packets
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests
@@ -255,6 +256,7 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     def packets() -> Iterator[Packet]:
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)
         of_traps = random_trap_requests(topology, options.seed, up.start, last_post)
-        return heapq.merge(random_packets(topology, traffic), requests, of_traps, key=attrgetter("cycle"))
+        mads = random_mad_packets(topology, options.seed, up.start, last_post) if options.errors else iter(())
+        return heapq.merge(random_packets(topology, traffic), requests, of_traps, mads, key=attrgetter("cycle"))
 
     return Experiment(topology, up.start, end, options.cycles, packets, controls)
