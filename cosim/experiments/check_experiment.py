@@ -25,6 +25,7 @@ from cosim.stimulus.random_mads import random_mad_packets
 from cosim.stimulus.random_packets import MOST_HOSTS, RandomTraffic, random_packets
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests
+from cosim.stimulus.register_reads import read_registers
 from cosim.topology.topology import Port
 from cosim.topology.topology_file import TopologyError, find_topology
 from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, max_pkt_len, mtu_bytes, mtu_code
@@ -39,6 +40,9 @@ __all__ = ["CheckOptions", "Widths", "check_experiment", "check_scenario"]
 Widths = Literal["mixed", "4X", "1X"]
 
 _DRAIN_SHARE = 0.05
+_REGISTER_READS_SHARE = 0.1
+"""Of the cycles, those that reading registers and tables may take besides the counters."""
+
 _FLIGHTS = (1, 2, 3, 8, 25, 40)
 _FCP_PERIODS = (400, 3_000, PORT_RESET_VALUES[PortRegister.FCP_PERIOD])
 _LINK_DOWN_TIMEOUT = 400
@@ -240,7 +244,13 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     topology = replace(topology, vl_arbitration=_arbitration(options), groups=groups)
     settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
     up = bus_bring_up(topology, settings)
-    reading = read_counters(topology, 0, details=True)[-1].cycle + BUS_READ_CYCLES + 2
+
+    def reads(cycle: int) -> list[Control]:
+        counters = read_counters(topology, cycle, details=True)
+        most = int(options.cycles * _REGISTER_READS_SHARE)
+        return counters + read_registers(topology, counters[-1].cycle + 1, Random(f"{options.seed}/registers"), most)
+
+    reading = reads(0)[-1].cycle + BUS_READ_CYCLES + 2
     end = options.cycles - reading
     if end <= up.start:
         raise ValueError(f"cycles {options.cycles}: expected more than {up.start + reading}")
@@ -250,8 +260,7 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
 
     def controls() -> Iterator[Control]:
         between = random_controls(topology, options.seed, up.start, last_post, errors=options.errors, injected=counts)
-        reads = read_counters(topology, end, details=True)
-        return chain(up.controls, (one for one in between if one.cycle < end), reads)
+        return chain(up.controls, (one for one in between if one.cycle < end), reads(end))
 
     def packets() -> Iterator[Packet]:
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)

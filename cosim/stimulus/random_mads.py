@@ -57,7 +57,10 @@ _GRH_SHARE: Final = 0.2
 _MODIFIED_SHARE: Final = 0.03
 _REPAIR_CYCLES: Final = (600, 4_000)
 _LEASE_SECONDS: Final = (1, 100, 1_000, registers.LEASE_SECOND_AT_RESET)
-_SWEEP_CYCLES: Final = 6_000
+_SWEEP_CYCLES: Final = 4_000
+_LIMIT_ENDS_SHARE: Final = 0.5
+"""Of the limits and checks of switches, those that a sweep ends."""
+
 _PMA_CODES: Final = (*PmaAttribute, *PmaAttribute, PmaAttribute.PORT_COUNTERS, 0x0002, 0x0013, 0x0017, 0xFF00)
 
 _MAD_MAY_DIFFER: Final = frozenset((0, 2, 4, 5, *range(8, 16), *range(24, 32)))
@@ -231,6 +234,8 @@ def _sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterato
                 table = {**topology.tables[name], **agent_routes(topology, name)}
                 writes += [(registers.lft_address(lid), port) for lid, port in table.items()]
                 writes.append((registers.node_address(NodeRegister.LINEAR_FDB_TOP), max(table)))
+                if random.random() < _LIMIT_ENDS_SHARE:
+                    writes.append((registers.node_address(NodeRegister.LIFE_TIME), NO_LIMIT))
             elif name in topology.lids:
                 own = {NodeRegister.LID: topology.lids[name], NodeRegister.LMC: 0}
                 writes += [(registers.node_address(register), value) for register, value in own.items()]
@@ -251,4 +256,6 @@ def _settings(topology: Topology, random: Random, port: Port, *, is_switch: bool
         PortRegister.NEIGHBOR_MTU: int(mtu_code(topology.mtu(port))),
     }
     limits = {PortRegister.HOQ_LIFE: NO_LIMIT, PortRegister.PARTITION: 0}
-    return settings | {register: value for register, value in limits.items() if is_switch and random.random() < 0.5}
+    return settings | {
+        register: value for register, value in limits.items() if is_switch and random.random() < _LIMIT_ENDS_SHARE
+    }

@@ -5,7 +5,7 @@ Where a Set makes a table of a switch wrong, packets are refused or swallowed, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
@@ -42,7 +42,10 @@ M_KEYS: Final = (0, 0, 0, 0x77, 0xA5C3_0000_1234_5678)
 
 _SET_SHARE: Final = 0.5
 _WRONG_SHARE: Final = 0.08
-"""Of modifiers, those that may be anything; of table entries and fields, of those that make a difference, the wrong."""
+"""Of modifiers, those that may be anything; of fields that make a difference, the wrong."""
+
+_FAULTY_SHARE: Final = 0.2
+"""Of tables, those with wrong entries."""
 
 _PROBABLE: Final = (
     SmaAttribute.PORT_INFO,
@@ -61,7 +64,7 @@ _ATTRIBUTES: Final = (*SmaAttribute, *_PROBABLE, *_PROBABLE, 0x0000, 0x0013, 0xF
 _LIFE_TIMES: Final = (31, 31, 20, 19, 2, 1, 0)
 _LEASE_PERIODS: Final = (0, 1, 2, 0xFFFF)
 _STATES: Final = (0,) * 12 + (1, 3, 4, 4, 2, 5, 15)
-_PHYSICAL_STATES: Final = (0,) * 24 + (1, 2, 2, 3, 4, 15)
+_PHYSICAL_STATES: Final = (0,) * 40 + (1, 2, 2, 3, 4, 15)
 _MOST_SUBNET_TIMEOUT: Final = 2
 _MOST_PORT: Final = 0xFF
 
@@ -256,9 +259,9 @@ def _sl_to_vl(topology: Topology, random: Random, node: str, modifier: int) -> _
 _PORTS_OF_MODIFIER: Final = ("input_port", "output_port")
 
 
-def _some(random: Random, entries: range) -> list[int]:
+def _some(random: Random, entries: Sequence[int]) -> list[int]:
     """A few of some entries, mostly none."""
-    return random.sample(entries, random.randint(1, 3)) if random.random() < 2 * _WRONG_SHARE else []
+    return random.sample(entries, min(len(entries), random.randint(1, 3))) if random.random() < _FAULTY_SHARE else []
 
 
 def _linear(topology: Topology, random: Random, node: str, modifier: int) -> _Data:
@@ -271,10 +274,10 @@ def _linear(topology: Topology, random: Random, node: str, modifier: int) -> _Da
     right = {**topology.tables[node], **agent_routes(topology, node)}
     nowhere = (0, parameters.ports + 1, LFT_NO_ROUTE, LFT_NO_ROUTE)
     lids = range(block * table.count, (block + 1) * table.count)
-    wrong = {lids[entry] for entry in _some(random, range(table.count))}
+    wrong = set(_some(random, [lid for lid in lids if lid in right]))
     entries = [random.choice(nowhere) if lid in wrong or lid not in right else right[lid] for lid in lids]
     index = topology.index[node]
-    repairs = (Repair(index, registers.lft_address(lid), right[lid]) for lid in sorted(wrong & right.keys()))
+    repairs = (Repair(index, registers.lft_address(lid), right[lid]) for lid in sorted(wrong))
     return table.pack(entries), tuple(repairs)
 
 
