@@ -23,8 +23,14 @@ _MOST_FLIPS: Final = 3
 _MOST_WORDS: Final = 8
 """By which a packet becomes longer or shorter."""
 
-_SMP_FIELDS: Final = ("m_key", "dr_slid", "dr_dlid", "hop_pointer", "hop_count", "d")
-_FIELDS: Final = (*MAD_HEADER.fields, *(SMP_DIRECTED_ROUTE[name] for name in _SMP_FIELDS))
+_HOPS: Final = ("hop_pointer", "hop_count")
+_SMP_FIELDS: Final = ("m_key", "dr_slid", "dr_dlid", "d", *_HOPS, *_HOPS, *_HOPS)
+_OF_REQUEST: Final = ("attribute_id", "attribute_modifier", "method", "class_version")
+_FIELDS: Final = (
+    *MAD_HEADER.fields,
+    *(MAD_HEADER[name] for name in _OF_REQUEST),
+    *(SMP_DIRECTED_ROUTE[name] for name in _SMP_FIELDS),
+)
 _METHODS: Final = (*MadMethod, MadMethod.SET | RESPONSE_BIT, 0, 0x7F, 0xFF)
 
 
@@ -71,7 +77,7 @@ def _mad_field(random: Random, data: bytes) -> bytes:
     values = [0, 1, field.max, was + 1, was - 1, random.getrandbits(field.width)]
     if field.name == "method":
         values = [*_METHODS]
-    elif field.name in ("hop_pointer", "hop_count"):
+    elif field.name in _HOPS:
         count = SMP_DIRECTED_ROUTE["hop_count"].read(data, begin)
         values += [2, count, count + 1, MAX_HOPS, MAX_HOPS + 1]
     return _with_icrc(field.write(data, random.choice(values) & field.max, begin))

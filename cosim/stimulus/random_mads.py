@@ -46,7 +46,7 @@ __all__ = ["RandomMad", "random_mad", "random_mad_controls", "random_mad_packets
 _SHARE: Final = 0.5
 """Of the runs, those with MADs."""
 
-_GAP: Final = (10, 400)
+_GAP: Final = (10, 250)
 _SMP_SHARE: Final = 0.6
 _DIRECTED_SHARE: Final = 0.7
 _PARTLY_DIRECTED_SHARE: Final = 0.2
