@@ -44,6 +44,9 @@ _SET_SHARE: Final = 0.5
 _WRONG_SHARE: Final = 0.08
 """Of modifiers, those that may be anything; of fields that make a difference, the wrong."""
 
+_BEYOND_SHARE: Final = 0.4
+"""Of modifiers, those that may name the first port or position that there is not."""
+
 _FAULTY_SHARE: Final = 0.2
 """Of tables, those with wrong entries."""
 
@@ -120,7 +123,7 @@ def _modifier(topology: Topology, random: Random, node: str, attribute: int) -> 
     if random.random() < _WRONG_SHARE:
         return random.choice((1, 2, 1 << random.randrange(32), random.getrandbits(16), random.getrandbits(32)))
     parameters = topology.fabric.nodes[node]
-    most = topology.fabric.port_count(parameters) + (random.random() < _WRONG_SHARE)
+    most = topology.fabric.port_count(parameters) + (random.random() < _BEYOND_SHARE)
     port, other = random.randint(0, most), random.randint(0, most)
     match attribute:
         case SmaAttribute.PORT_INFO:
@@ -144,7 +147,7 @@ def _modifier(topology: Topology, random: Random, node: str, attribute: int) -> 
             position = (parameters.ports + 1) // MULTICAST_FORWARDING_TABLE.entry.width
             return MFT_MODIFIER.to_int(
                 block=random.choice((0, 0, random.randrange(blocks), blocks)),
-                position=random.randint(0, position + (random.random() < _WRONG_SHARE)),
+                position=random.randint(0, position + (random.random() < _BEYOND_SHARE)),
             )
     return 0
 

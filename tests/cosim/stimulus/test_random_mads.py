@@ -83,7 +83,7 @@ def test_what_is_no_mad_has_the_lid_of_no_other_host(fabric):
             dlid = LRH["dlid"].read(mad.data)
             assert dlid not in set(of.lids.values()) - {of.lids[host]}
             assert not is_multicast_lid(dlid)
-    assert strange > 50
+    assert strange > 10
 
 
 def test_packets_are_of_all_lengths_about_that_of_a_mad_and_on_vl15_and_others():
