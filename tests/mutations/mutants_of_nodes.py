@@ -492,13 +492,4 @@ NODE_MUTANTS: Final = (
         Kind.ROW,
         "S[1]",
     ),
-    Mutant(
-        "a Get with a wrong key is answered whatever is protected",
-        "management/m_key.py",
-        "(self.get & ~key.protect[1])",
-        "self.get",
-        mixed("refused_requests", "S"),
-        Kind.SEND,
-        "S",
-    ),
 )

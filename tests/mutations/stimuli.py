@@ -379,19 +379,16 @@ def second_port() -> RunSpec:
 
 
 def refused_requests() -> RunSpec:
-    """Requests just beyond what is allowed: a block of the LFT, a Set of what is only read, a Get with a wrong key."""
-    own = PORT_INFO.pack(m_key=_M_KEY, m_key_protect_bits=2, lid=_SWITCH_LID)
+    """Requests just beyond what is allowed: a block of the LFT, a Set of what is only read; and one with data behind its own."""
     data = bytes([0, 1]).ljust(PMA_DATA_BYTES, b"\xff")
     fixed = perf_request(MadMethod.SET, PmaAttribute.PORT_SAMPLES_RESULT, data, transaction_id=4)
     shown = perf_request(MadMethod.GET, PmaAttribute.PORT_RCV_ERROR_DETAILS, data, transaction_id=5)
     return _one_after_another(
         _managed_pair(),
-        START + 2900,
+        START + 1900,
         _directed(MadMethod.GET, SmaAttribute.LINEAR_FORWARDING_TABLE, 1),
         gmp_packet(fixed, _HOST_LID, _SWITCH_LID),
         gmp_packet(shown, _HOST_LID, _SWITCH_LID),
-        _directed(MadMethod.SET, SmaAttribute.PORT_INFO, 0, own),
-        _directed(MadMethod.GET, SmaAttribute.NODE_INFO),
     )
 
 
