@@ -379,7 +379,7 @@ def second_port() -> RunSpec:
 
 
 def refused_requests() -> RunSpec:
-    """Requests just beyond what is allowed: a block of the LFT, a Set of what is only read; and one with data behind its own."""
+    """Requests just beyond what is allowed: a block of the LFT, a Set of what is only read, and too much data."""
     data = bytes([0, 1]).ljust(PMA_DATA_BYTES, b"\xff")
     fixed = perf_request(MadMethod.SET, PmaAttribute.PORT_SAMPLES_RESULT, data, transaction_id=4)
     shown = perf_request(MadMethod.GET, PmaAttribute.PORT_RCV_ERROR_DETAILS, data, transaction_id=5)
