@@ -14,7 +14,16 @@ from .opcodes import Opcode
 from .packet import Packet, build_ud_send
 from .smp import smp_layout
 
-__all__ = ["gmp_of", "gmp_packet", "is_for_general_services", "is_for_management", "is_mad", "smp_of", "smp_packet"]
+__all__ = [
+    "gmp_of",
+    "gmp_packet",
+    "is_for_general_services",
+    "is_for_management",
+    "is_mad",
+    "is_of_management",
+    "smp_of",
+    "smp_packet",
+]
 
 _LNH_BITS: Final = 3
 _LNH_IBA: Final = 2
@@ -92,6 +101,20 @@ def is_mad(data: bytes) -> bool:
         return False
     mad = MAD_HEADER.unpack(data, at)
     return mad.base_version == BASE_VERSION and mad.mgmt_class in _SMP_CLASSES
+
+
+def is_of_management(data: bytes) -> bool:
+    """Whether the packet of these bytes has a MAD or comes from QP1: agents answer to whatever QP asked."""
+    return is_mad(data) or _src_qp(data) == QP_GSI
+
+
+def _src_qp(data: bytes) -> int | None:
+    """That of a packet with IBA transport, as if its opcode had a DETH."""
+    lnh = data[1] & _LNH_BITS
+    at = LRH.size_bytes + (GRH.size_bytes if lnh == _LNH_BITS else 0) + BTH.size_bytes
+    if not lnh & _LNH_IBA or len(data) < at + DETH.size_bytes:
+        return None
+    return DETH["src_qp"].read(data, at)
 
 
 def _dest_qp(data: bytes) -> int | None:

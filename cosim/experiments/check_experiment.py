@@ -23,9 +23,11 @@ from cosim.stimulus.packet import Packet
 from cosim.stimulus.random_addresses import random_addresses
 from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
+from cosim.stimulus.random_mads import random_mad_packets
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests
+from cosim.stimulus.register_reads import read_registers
 from cosim.topology.topology import Port, Topology
 from cosim.topology.topology_file import TopologyError
 from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, VL15, max_pkt_len, mtu_bytes, mtu_code
@@ -40,6 +42,9 @@ __all__ = ["CheckOptions", "Widths", "check_experiment", "check_scenario"]
 Widths = Literal["mixed", "4X", "1X"]
 
 _DRAIN_SHARE = 0.05
+_REGISTER_READS_SHARE = 0.1
+"""Of the cycles, those that reading registers and tables may take besides the counters."""
+
 _FLIGHTS = (1, 2, 3, 8, 25, 40)
 _FCP_PERIODS = (400, 3_000, PORT_RESET_VALUES[PortRegister.FCP_PERIOD])
 _LINK_DOWN_TIMEOUT = 400
@@ -237,7 +242,13 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
             raise TopologyError(
                 f"{options.fabric}: no way from {first} to {host}, expected hosts in reach of each other"
             )
-    reading = read_counters(topology, 0, details=True)[-1].cycle + BUS_READ_CYCLES + 2
+
+    def reads(cycle: int) -> list[Control]:
+        counters = read_counters(topology, cycle, details=True)
+        most = int(options.cycles * _REGISTER_READS_SHARE)
+        return counters + read_registers(topology, counters[-1].cycle + 1, Random(f"{options.seed}/registers"), most)
+
+    reading = reads(0)[-1].cycle + BUS_READ_CYCLES + 2
     end = options.cycles - reading
     if end <= up.start:
         raise ValueError(f"cycles {options.cycles}: expected more than {up.start + reading}")
@@ -247,14 +258,14 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
 
     def controls() -> Iterator[Control]:
         between = random_controls(topology, options.seed, up.start, last_post, errors=options.errors, injected=counts)
-        reads = read_counters(topology, end, details=True)
-        return chain(up.controls, (one for one in between if one.cycle < end), reads)
+        return chain(up.controls, (one for one in between if one.cycle < end), reads(end))
 
     def packets() -> Iterator[Packet]:
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)
         of_traps = random_trap_requests(topology, options.seed, up.start, last_post)
-        traffic_of_hosts = heapq.merge(random_packets(topology, traffic), requests, of_traps, key=attrgetter("cycle"))
-        return chain(smps, traffic_of_hosts)
+        mads = random_mad_packets(topology, options.seed, up.start, last_post) if options.errors else iter(())
+        streams = (random_packets(topology, traffic), requests, of_traps, mads)
+        return chain(smps, heapq.merge(*streams, key=attrgetter("cycle")))
 
     return Experiment(topology, up.start, end, options.cycles, packets, controls)
 

@@ -12,6 +12,7 @@ from cosim.scenario.scenario import Scenario
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write, write_port, write_states
 from cosim.stimulus.random_congestion import random_congestion
+from cosim.stimulus.random_mads import random_mad_controls
 from cosim.stimulus.random_settings import (
     random_arbitration,
     random_forwarding,
@@ -229,6 +230,7 @@ def random_controls(
             random_limits(topology, Random(f"{seed}/limits"), start, end, count),
             random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),
             random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
+            random_mad_controls(topology, seed, start, end),
             _sweeps(topology, start, end),
         ]
     return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle))

@@ -20,7 +20,8 @@ _OWN_VLS_SHARE: Final = 0.5
 def random_addresses(topology: Topology, random: Random) -> Topology:
     """A fabric with LIDs all over its forwarding tables, LMCs, a path to each LID, and VLs by input and output."""
     nodes = topology.fabric.nodes
-    size = min(node.lft_size for node in nodes.values() if isinstance(node, SwitchParameters))
+    # Behind those of hosts there is room for LIDs of switches.
+    size = min(node.lft_size for node in nodes.values() if isinstance(node, SwitchParameters)) - len(nodes)
     lids: dict[str, int] = {}
     lmcs: dict[str, int] = {}
     free = set(range(1, size))

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
+from cosim.stimulus.agents import agent_lid, switches_behind
 from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.stimulus.random_settings import random_times, switch_ports
-from cosim.stimulus.random_traps import agent_lid, switches_behind
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import SERVICE_LEVELS

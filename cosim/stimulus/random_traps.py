@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final
 
+from cosim.stimulus.agents import agent_lid, switches_behind
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.stimulus.random_settings import random_times
 from cosim.topology.topology import Port, Topology
@@ -14,13 +15,12 @@ from wire.layout import Record
 from wire.mad import MadMethod
 from wire.mad_packet import smp_packet
 from wire.notice import TrapNumber
-from wire.parameters import SwitchParameters
 from wire.port_info import PORT_INFO
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, KeyViolation, Operation, WrongKey
 
-__all__ = ["agent_lid", "random_trap_requests", "random_wrong_keys", "switches_behind"]
+__all__ = ["random_trap_requests", "random_wrong_keys"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with traps."""
@@ -41,18 +41,6 @@ _OWN_PATH: Final = ()
 
 def _is_drawn(seed: int) -> bool:
     return Random(f"{seed}/with traps").random() < _SHARE
-
-
-def agent_lid(topology: Topology, switch: str) -> int:
-    """A LID that no host has: that of this switch, if it gets one. Only its own hosts send there."""
-    return topology.lid_top + 1 + topology.index[switch]
-
-
-def switches_behind(topology: Topology) -> dict[str, str]:
-    """By host the switch that it is linked with, where that is one."""
-    far_ends = ((host, topology.far_end(Port(host, 1))) for host in topology.lids)
-    nodes = topology.fabric.nodes
-    return {host: far.node for host, far in far_ends if far and isinstance(nodes[far.node], SwitchParameters)}
 
 
 def random_wrong_keys(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:

@@ -39,7 +39,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("wire", "toolchain", "rtl", "model", "sm", "capture", "verilog", "cosim", "ironband")
 COMPARISON = Path(__file__).with_name("comparison.py")
 
-CHECK: Final = ("check", "--ports", "2", "--vls", "1", "--cycles", "1800", "--seed", "41")
+CHECK: Final = ("check", "--ports", "2", "--vls", "1", "--cycles", "2000", "--seed", "41")
 """A stimulus: random traffic with errors, all of it RTL."""
 
 _COMPARER = Path(__file__).with_name("comparer.py")

@@ -464,4 +464,32 @@ NODE_MUTANTS: Final = (
         Kind.RX_DATA,
         "S[2]",
     ),
+    # Requests just beyond what is allowed.
+    Mutant(
+        "a block behind the LFT's last is allowed",
+        "management/attribute_decode.py",
+        'named(BLOCK_MODIFIER, "block"), attributes.lft_blocks)',
+        'named(BLOCK_MODIFIER, "block"), attributes.lft_blocks + 1)',
+        mixed("refused_requests", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
+    Mutant(
+        "a PMA's attribute that is only read can be set",
+        "management/attribute_decode.py",
+        "if MadMethod.SET in of_it).any())",
+        ").any())",
+        mixed("refused_requests", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
+    Mutant(
+        "behind a PMA's attribute the request's bytes stay",
+        "management/packet.py",
+        "given = Mux(beyond, 0, self.packet_word)",
+        "given = self.packet_word",
+        mixed("refused_requests", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
 )

@@ -378,6 +378,20 @@ def second_port() -> RunSpec:
     return replace(spec, parameters=replace(spec.parameters, identities={"H1": identity}))
 
 
+def refused_requests() -> RunSpec:
+    """Requests just beyond what is allowed: a block of the LFT, a Set of what is only read, and too much data."""
+    data = bytes([0, 1]).ljust(PMA_DATA_BYTES, b"\xff")
+    fixed = perf_request(MadMethod.SET, PmaAttribute.PORT_SAMPLES_RESULT, data, transaction_id=4)
+    shown = perf_request(MadMethod.GET, PmaAttribute.PORT_RCV_ERROR_DETAILS, data, transaction_id=5)
+    return _one_after_another(
+        _managed_pair(),
+        START + 1900,
+        _directed(MadMethod.GET, SmaAttribute.LINEAR_FORWARDING_TABLE, 1),
+        gmp_packet(fixed, _HOST_LID, _SWITCH_LID),
+        gmp_packet(shown, _HOST_LID, _SWITCH_LID),
+    )
+
+
 def bad_smp() -> RunSpec:
     """An SMP of which only the VCRC is wrong, and nothing waits before it."""
     star = _pair()
@@ -549,6 +563,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         two_queues,
         management,
         second_port,
+        refused_requests,
         bad_smp,
         m_key_rules,
         agent_rules,

@@ -8,9 +8,11 @@ import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment, check_scenario
 from cosim.stimulus.bus_bring_up import multicast_entries
+from cosim.stimulus.mad_mutation import mad_of
 from cosim.topology.topology import Port
 from wire.codes import LID_MULTICAST_MIN
 from wire.headers import LRH
+from wire.mad import MAD_HEADER, MgmtClass
 from wire.mad_packet import is_mad
 from wire.registers import lft_address, mft_address
 from wire.stimulus import Operation
@@ -45,17 +47,21 @@ def test_a_topology_keeps_its_nodes_and_cables_and_gets_buffers_and_widths_from_
     assert one.nodes != other.nodes
 
 
+def is_of_congestion_control(data):
+    return is_mad(data) and MAD_HEADER["mgmt_class"].read(mad_of(data)) == MgmtClass.CONGESTION_CONTROL
+
+
 @pytest.mark.parametrize("errors", [False, True])
 @pytest.mark.parametrize("fabric", ["fat_tree", "parallel"])
 def test_hosts_ask_the_agents_of_the_switches_behind_them(fabric, errors):
-    """What is for agents: requests of congestion control by their LIDs, SMPs of hosts with a path of one hop."""
+    """What is for agents: requests of congestion control by their LIDs."""
     experiments = [check_experiment(CheckOptions(fabric=fabric, seed=seed, errors=errors)) for seed in range(8)]
     asked = set()
     for experiment in experiments:
         lids = experiment.topology.lids
         for packet in experiment.packets():
             dlid = LRH["dlid"].read(packet.data)
-            if max(lids.values()) < dlid < LID_MULTICAST_MIN and is_mad(packet.data):
+            if max(lids.values()) < dlid < LID_MULTICAST_MIN and is_of_congestion_control(packet.data):
                 asked.add((packet.source, dlid))
     first = experiments[0].topology
     assert asked

@@ -1,0 +1,261 @@
+"""MADs at random from every host to every agent: SMPs and performance management, right and mutated.
+
+`random_mad` makes one, whatever it is for; the others are for `ironband check`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from operator import attrgetter
+from random import Random
+from typing import Final, NamedTuple
+
+from cosim.stimulus.agents import agent_lids, agent_routes, random_path
+from cosim.stimulus.bus_bring_up import write
+from cosim.stimulus.mad_mutation import mad_of, mutated
+from cosim.stimulus.packet import Packet, slot_of_vl
+from cosim.stimulus.random_packets import random_p_key
+from cosim.stimulus.random_settings import random_times
+from cosim.stimulus.random_smps import M_KEYS, Repair, random_smp_content
+from cosim.topology.topology import Port, Topology
+from wire import registers
+from wire.codes import (
+    LID_PERMISSIVE,
+    P_KEY_DEFAULT,
+    SERVICE_LEVELS,
+    VL15,
+    PortPhysicalState,
+    is_multicast_lid,
+    mtu_code,
+    operational_vls,
+)
+from wire.headers import LRH
+from wire.mad import MAD_HEADER, MadMethod
+from wire.mad_packet import gmp_packet, is_of_management, smp_packet
+from wire.parameters import SwitchParameters
+from wire.pma import ALL_PORTS, PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
+from wire.registers import NodeRegister, PortRegister
+from wire.sma import SmaAttribute
+from wire.smp import smp_request
+from wire.stimulus import Control
+from wire.time_limits import NO_LIMIT
+
+__all__ = ["RandomMad", "random_mad", "random_mad_controls", "random_mad_packets"]
+
+_SHARE: Final = 0.5
+"""Of the runs, those with MADs."""
+
+_GAP: Final = (10, 250)
+_SMP_SHARE: Final = 0.6
+_DIRECTED_SHARE: Final = 0.7
+_PARTLY_DIRECTED_SHARE: Final = 0.2
+"""Of directed routes, those with a part by LID before or behind them."""
+
+_MUTATED_SHARE: Final = 0.35
+_GRH_SHARE: Final = 0.2
+_MODIFIED_SHARE: Final = 0.03
+_REPAIR_CYCLES: Final = (600, 4_000)
+_LEASE_SECONDS: Final = (1, 100, 1_000, registers.LEASE_SECOND_AT_RESET)
+_SWEEP_CYCLES: Final = 4_000
+_LIMIT_ENDS_SHARE: Final = 0.5
+"""Of the limits and checks of switches, those that a sweep ends."""
+
+_PMA_CODES: Final = (*PmaAttribute, *PmaAttribute, PmaAttribute.PORT_COUNTERS, 0x0002, 0x0013, 0x0017, 0xFF00)
+
+_MAD_MAY_DIFFER: Final = frozenset((0, 2, 4, 5, *range(8, 16), *range(24, 32)))
+"""Bytes of a Set's MAD that do not say what it does and where: versions, status, TransactionID and M_Key."""
+
+_MISROUTING: Final = frozenset(
+    (
+        SmaAttribute.SWITCH_INFO,
+        SmaAttribute.SL_TO_VL_MAPPING_TABLE,
+        SmaAttribute.LINEAR_FORWARDING_TABLE,
+        SmaAttribute.MULTICAST_FORWARDING_TABLE,
+    )
+)
+"""Attributes by which packets come to hosts that should not get them, or on another VL."""
+
+
+class RandomMad(NamedTuple):
+    """A packet with a MAD.
+
+    Attributes:
+        vl: on which its host sends it.
+        data: LRH to ICRC.
+        repairs: of what it may make wrong in a switch's tables.
+    """
+
+    vl: int
+    data: bytes
+    repairs: tuple[Repair, ...] = ()
+
+
+def random_mad(topology: Topology, random: Random, host: str, number: int) -> RandomMad:
+    """A request of a host to some agent, right or mutated; `number` is its PSN and TransactionID.
+
+    Whatever comes of it, no packet but a MAD reaches a host that it is not for (docs/check.md).
+    """
+    right = (_smp if random.random() < _SMP_SHARE else _perf)(topology, random, host, number)
+    if random.random() >= _MUTATED_SHARE:
+        return right
+    data = mutated(random, right.data)
+    return right._replace(data=data) if _is_safe(topology, host, right.data, data) else right
+
+
+def _is_safe(topology: Topology, host: str, right: bytes, data: bytes) -> bool:
+    """Whether a mutated packet is a MAD or reaches no host, and sends no others astray."""
+    others = {lid for name in topology.lids if name != host for lid in topology.lids_of(name)}
+    dlid = LRH["dlid"].read(data)
+    if not is_of_management(data) and (dlid in others or is_multicast_lid(dlid)):
+        return False
+    was, mad = mad_of(right), mad_of(data)
+    if len(mad) < MAD_HEADER.size_bytes or MAD_HEADER["method"].read(mad) != MadMethod.SET:
+        return True
+    differ = {place for place, (old, new) in enumerate(zip(was, mad, strict=False)) if old != new}
+    is_elsewhere = LRH["dlid"].read(right) != dlid or not differ <= _MAD_MAY_DIFFER
+    return not (is_elsewhere and MAD_HEADER["attribute_id"].read(mad) in _MISROUTING)
+
+
+def _smp(topology: Topology, random: Random, host: str, number: int) -> RandomMad:
+    """Over a directed route, by LID, or by both."""
+    lids = agent_lids(topology)
+    own, m_key = topology.lids[host], random.choice(M_KEYS)
+    slid = dlid = dr_slid = dr_dlid = LID_PERMISSIVE
+    path, node = None, random.choice(list(lids))
+    if random.random() >= _DIRECTED_SHARE:
+        slid, dlid = own, lids[node]
+    elif random.random() >= _PARTLY_DIRECTED_SHARE:
+        path, node = random_path(topology, random, host)
+    elif random.random() < 0.5:
+        # The switch at which the directed part ends sends it on.
+        path, _ = random_path(topology, random, host, to_switch=True)
+        dr_dlid = lids[node]
+    else:
+        # The directed part begins elsewhere.
+        slid = dr_slid = own
+        dlid = lids[node]
+        path, node = random_path(topology, random, node)
+    asked = random_smp_content(topology, random, node)
+    smp = smp_request(
+        asked.method,
+        asked.attribute_id,
+        asked.attribute_modifier,
+        asked.data,
+        transaction_id=number,
+        m_key=m_key,
+        path=path,
+        dr_slid=dr_slid,
+        dr_dlid=dr_dlid,
+    )
+    return RandomMad(VL15, smp_packet(smp, slid, dlid, number).data, asked.repairs)
+
+
+def _perf(topology: Topology, random: Random, host: str, number: int) -> RandomMad:
+    """A Get or Set of any attribute of performance management, of any port."""
+    lids = agent_lids(topology)
+    node = random.choice(list(lids))
+    ports = topology.fabric.port_count(topology.fabric.nodes[node])
+    select = random.choice((*range(1, ports + 1), ALL_PORTS, random.randint(0, ports + 1)))
+    method = random.choice((MadMethod.GET, MadMethod.SET))
+    data = random.choice((bytes, random.randbytes, lambda size: b"\xff" * size))(PMA_DATA_BYTES)
+    data = PORT_COUNTERS["port_select"].write(data, select)
+    chosen = PORT_COUNTERS["counter_select"]
+    data = chosen.write(data, random.choice((chosen.max, random.getrandbits(chosen.width))))
+    mad = perf_request(method, random.choice(_PMA_CODES), data, transaction_id=number)
+    if random.random() < _MODIFIED_SHARE:
+        mad = mad.replace(attribute_modifier=random.getrandbits(32))
+    sl = random.randrange(SERVICE_LEVELS)
+    vl = topology.vl(Port(host, 1), sl)
+    grh = {"hop_lmt": random.getrandbits(8)} if random.random() < _GRH_SHARE else None
+    p_key = random.choice((P_KEY_DEFAULT, random_p_key(random)))
+    source, target = topology.lids[host], lids[node]
+    return RandomMad(vl, gmp_packet(mad, source, target, vl=vl, sl=sl, p_key=p_key, psn=number, grh=grh).data)
+
+
+# For checks.
+
+
+def _is_drawn(seed: int) -> bool:
+    return Random(f"{seed}/with MADs").random() < _SHARE
+
+
+class _Posted(NamedTuple):
+    cycle: int
+    host: str
+    mad: RandomMad
+
+
+def _posted(topology: Topology, seed: int, start: int, end: int) -> Iterator[_Posted]:
+    """The MADs of a run."""
+    random = Random(f"{seed}/MADs")
+    hosts = list(topology.lids)
+    for number, cycle in enumerate(random_times(random, _GAP, start, end) if _is_drawn(seed) else ()):
+        host = random.choice(hosts)
+        yield _Posted(cycle, host, random_mad(topology, random, host, number))
+
+
+def random_mad_packets(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
+    """In some runs MADs of all hosts, by cycle."""
+    for number, (cycle, host, mad) in enumerate(_posted(topology, seed, start, end)):
+        slot = slot_of_vl(mad.vl, topology.fabric.nodes[host].vls)
+        yield Packet(0, number, cycle, host, None, slot, mad.vl, mad.data)
+
+
+def random_mad_controls(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
+    """In the same runs what gives agents LIDs, what ends leases soon, and what makes right what Sets make wrong."""
+    if not _is_drawn(seed):
+        return iter(())
+    random = Random(f"{seed}/repairs")
+    streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, start, end)
+    return heapq.merge(*streams, key=attrgetter("cycle"))
+
+
+def _repairs(topology: Topology, random: Random, seed: int, start: int, end: int) -> Iterator[Control]:
+    """Of tables, some time after each Set."""
+    waiting: list[Control] = []
+    for cycle, _, mad in _posted(topology, seed, start, end):
+        while waiting and waiting[0].cycle <= cycle:
+            yield heapq.heappop(waiting)
+        for repair in mad.repairs:
+            heapq.heappush(waiting, write(cycle + random.randint(*_REPAIR_CYCLES), *repair))
+    while waiting:
+        yield heapq.heappop(waiting)
+
+
+def _sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+    """Again and again LIDs, forwarding tables and what would keep a port or its packets out for good."""
+    for first in range(start, end, _SWEEP_CYCLES):
+        cycle = first
+        for name, node in topology.fabric.nodes.items():
+            index, is_switch = topology.index[name], isinstance(node, SwitchParameters)
+            writes = [(registers.node_address(NodeRegister.LEASE_SECOND), random.choice(_LEASE_SECONDS))]
+            if is_switch:
+                table = {**topology.tables[name], **agent_routes(topology, name)}
+                writes += [(registers.lft_address(lid), port) for lid, port in table.items()]
+                writes.append((registers.node_address(NodeRegister.LINEAR_FDB_TOP), max(table)))
+                if random.random() < _LIMIT_ENDS_SHARE:
+                    writes.append((registers.node_address(NodeRegister.LIFE_TIME), NO_LIMIT))
+            elif name in topology.lids:
+                own = {NodeRegister.LID: topology.lids[name], NodeRegister.LMC: topology.lmcs.get(name, 0)}
+                writes += [(registers.node_address(register), value) for register, value in own.items()]
+            for port in topology.linked_ports():
+                if port.node == name:
+                    settings = _settings(topology, random, port, is_switch=is_switch)
+                    writes += [(registers.port_address(port.number, one), value) for one, value in settings.items()]
+            for address, value in writes:
+                yield write(cycle, index, address, value)
+                cycle += 1
+
+
+def _settings(topology: Topology, random: Random, port: Port, *, is_switch: bool) -> dict[PortRegister, int]:
+    """Of a port, as bring-up leaves them; some of those that only switches have may stay."""
+    settings = {
+        PortRegister.PHYSICAL_STATE: int(PortPhysicalState.POLLING),
+        PortRegister.OPERATIONAL_VLS: operational_vls(topology.vls(port)),
+        PortRegister.NEIGHBOR_MTU: int(mtu_code(topology.mtu(port))),
+    }
+    limits = {PortRegister.HOQ_LIFE: NO_LIMIT, PortRegister.PARTITION: 0}
+    return settings | {
+        register: value for register, value in limits.items() if is_switch and random.random() < _LIMIT_ENDS_SHARE
+    }

@@ -1,0 +1,314 @@
+"""SMPs at random to an agent: every attribute that there is, with values that mostly leave the fabric usable.
+
+Where a Set makes a table of a switch wrong, packets are refused or swallowed, none goes astray.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Final, NamedTuple, TypeAlias
+
+from cosim.stimulus.agents import agent_lids, agent_routes
+from cosim.stimulus.random_packets import random_p_key
+from cosim.topology.topology import Port, Topology
+from wire import registers
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, P_KEY_DEFAULT, VL15, PortState, mtu_code, operational_vls
+from wire.forwarding_tables import (
+    BLOCK_MODIFIER,
+    LFT_NO_ROUTE,
+    LINEAR_FORWARDING_TABLE,
+    MFT_MODIFIER,
+    MULTICAST_FORWARDING_TABLE,
+)
+from wire.mad import MadMethod
+from wire.parameters import SwitchParameters
+from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
+from wire.port_tables import (
+    P_KEY_TABLE,
+    P_KEY_TABLE_MODIFIER,
+    SL_TO_VL_MAPPING_TABLE,
+    SL_TO_VL_MODIFIER,
+    VL_ARBITRATION_MODIFIER,
+)
+from wire.sma import SmaAttribute
+from wire.smp import SMP_DATA_BYTES
+from wire.switch_info import SWITCH_INFO
+
+__all__ = ["M_KEYS", "Repair", "SmpContent", "random_smp_content"]
+
+M_KEYS: Final = (0, 0, 0, 0x77, 0xA5C3_0000_1234_5678)
+"""Of nodes and of SMPs."""
+
+_SET_SHARE: Final = 0.5
+_WRONG_SHARE: Final = 0.08
+"""Of modifiers, those that may be anything; of fields that make a difference, the wrong."""
+
+_BEYOND_SHARE: Final = 0.4
+"""Of modifiers, those that may name the first port or position that there is not."""
+
+_FAULTY_SHARE: Final = 0.2
+"""Of tables, those with wrong entries."""
+
+_PROBABLE: Final = (
+    SmaAttribute.PORT_INFO,
+    SmaAttribute.PORT_INFO,
+    SmaAttribute.PORT_INFO,
+    SmaAttribute.SWITCH_INFO,
+    SmaAttribute.LINEAR_FORWARDING_TABLE,
+    SmaAttribute.MULTICAST_FORWARDING_TABLE,
+    SmaAttribute.SL_TO_VL_MAPPING_TABLE,
+    SmaAttribute.VL_ARBITRATION_TABLE,
+    SmaAttribute.P_KEY_TABLE,
+    SmaAttribute.GUID_INFO,
+    SmaAttribute.LED_INFO,
+)
+_ATTRIBUTES: Final = (*SmaAttribute, *_PROBABLE, *_PROBABLE, 0x0000, 0x0013, 0xFF00)
+_LIFE_TIMES: Final = (31, 31, 20, 19, 2, 1, 0)
+_LEASE_PERIODS: Final = (0, 1, 2, 0xFFFF)
+_STATES: Final = (0,) * 12 + (1, 3, 4, 4, 2, 5, 15)
+_PHYSICAL_STATES: Final = (0,) * 40 + (1, 2, 2, 3, 4, 15)
+_MOST_SUBNET_TIMEOUT: Final = 2
+_MOST_PORT: Final = 0xFF
+
+
+class Repair(NamedTuple):
+    """A bus write that makes right what a Set may have made wrong."""
+
+    node: int
+    address: int
+    value: int
+
+
+class SmpContent(NamedTuple):
+    """What an SMP asks of an agent.
+
+    Attributes:
+        method: Get or Set.
+        attribute_id: that of an attribute, or any.
+        attribute_modifier: mostly one that is allowed.
+        data: up to 64 bytes.
+        repairs: of the tables of a switch.
+    """
+
+    method: MadMethod
+    attribute_id: int
+    attribute_modifier: int
+    data: bytes
+    repairs: tuple[Repair, ...] = ()
+
+
+_Data: TypeAlias = tuple[bytes, tuple[Repair, ...]]
+
+
+def random_smp_content(topology: Topology, random: Random, node: str) -> SmpContent:
+    """A Get or Set of any attribute, for the agent of a node."""
+    attribute = random.choice(_ATTRIBUTES)
+    modifier = _modifier(topology, random, node, attribute)
+    if random.random() >= _SET_SHARE:
+        data = random.choice((b"", random.randbytes(SMP_DATA_BYTES)))
+        return SmpContent(MadMethod.GET, attribute, modifier, data)
+    make = _DATA.get(attribute)
+    if make is None:
+        return SmpContent(MadMethod.SET, attribute, modifier, random.randbytes(SMP_DATA_BYTES))
+    return SmpContent(MadMethod.SET, attribute, modifier, *make(topology, random, node, modifier))
+
+
+def _is_switch(topology: Topology, node: str) -> bool:
+    return isinstance(topology.fabric.nodes[node], SwitchParameters)
+
+
+def _modifier(topology: Topology, random: Random, node: str, attribute: int) -> int:
+    """Mostly one that is allowed, or just not."""
+    if random.random() < _WRONG_SHARE:
+        return random.choice((1, 2, 1 << random.randrange(32), random.getrandbits(16), random.getrandbits(32)))
+    parameters = topology.fabric.nodes[node]
+    most = topology.fabric.port_count(parameters) + (random.random() < _BEYOND_SHARE)
+    port, other = random.randint(0, most), random.randint(0, most)
+    match attribute:
+        case SmaAttribute.PORT_INFO:
+            return PORT_INFO_MODIFIER.to_int(port=port, extended_speeds=int(random.random() < _WRONG_SHARE))
+        case SmaAttribute.LED_INFO:
+            return port
+        case SmaAttribute.P_KEY_TABLE:
+            return P_KEY_TABLE_MODIFIER.to_int(port=port)
+        case SmaAttribute.SL_TO_VL_MAPPING_TABLE:
+            return SL_TO_VL_MODIFIER.to_int(input_port=port, output_port=other)
+        case SmaAttribute.VL_ARBITRATION_TABLE:
+            return VL_ARBITRATION_MODIFIER.to_int(block=random.choice((1, 3, 1, 3, random.randint(0, 5))), port=port)
+    if not isinstance(parameters, SwitchParameters):
+        return 0
+    match attribute:
+        case SmaAttribute.LINEAR_FORWARDING_TABLE:
+            blocks = -(-parameters.lft_size // LINEAR_FORWARDING_TABLE.count)
+            return random.choice((0, 0, random.randrange(blocks), blocks - 1, blocks))
+        case SmaAttribute.MULTICAST_FORWARDING_TABLE:
+            blocks = parameters.mft_size // MULTICAST_FORWARDING_TABLE.count
+            position = (parameters.ports + 1) // MULTICAST_FORWARDING_TABLE.entry.width
+            return MFT_MODIFIER.to_int(
+                block=random.choice((0, 0, random.randrange(blocks), blocks)),
+                position=random.randint(0, position + (random.random() < _BEYOND_SHARE)),
+            )
+    return 0
+
+
+# What a Set of each attribute holds.
+
+
+def _switch_info(topology: Topology, random: Random, node: str, modifier: int) -> _Data:
+    if not _is_switch(topology, node):
+        return SWITCH_INFO.pack(), ()
+    top = max(agent_lids(topology).values())
+    chosen = top if random.random() >= _WRONG_SHARE else random.choice((0, random.randrange(top), 0xFFFF))
+    # Elsewhere, what is in no group would go somewhere, and among several switches in circles.
+    default = random.choice((_MOST_PORT, random.randint(0, _MOST_PORT))) if _may_multiply(topology) else _MOST_PORT
+    data = SWITCH_INFO.pack(
+        linear_fdb_cap=random.getrandbits(16),
+        linear_fdb_top=chosen,
+        default_port=random.getrandbits(8),
+        default_multicast_primary_port=default,
+        default_multicast_not_primary_port=default,
+        life_time_value=random.choice(_LIFE_TIMES),
+        port_state_change=random.getrandbits(1),
+        lids_per_port=random.getrandbits(16),
+        multicast_fdb_top=random.choice((0, 0, LID_MULTICAST_MIN - 1, LID_MULTICAST_MIN, LID_MULTICAST_MAX)),
+    )
+    address = registers.node_address(registers.NodeRegister.LINEAR_FDB_TOP)
+    return data, (Repair(topology.index[node], address, top),) if chosen != top else ()
+
+
+def _may_multiply(topology: Topology) -> bool:
+    """There are groups, and no links between switches: what is sent to a group may go anywhere."""
+    return bool(topology.groups) and topology.has_one_hop
+
+
+def _port_info(topology: Topology, random: Random, node: str, modifier: int) -> _Data:
+    lids = agent_lids(topology)
+    own = lids.get(node, 0)
+    number = PORT_INFO_MODIFIER["port"].read(modifier.to_bytes(4, "big")) if _is_switch(topology, node) else 1
+    port = Port(node, number)
+    is_linked = topology.link_at(port) is not None
+    mtu = int(mtu_code(topology.mtu(port) if is_linked else topology.fabric.nodes[node].mtu))
+    vls = operational_vls(topology.vls(port) if is_linked else topology.fabric.nodes[node].vls)
+
+    def mostly(right: int, bits: int) -> int:
+        return right if random.random() >= _WRONG_SHARE else random.getrandbits(bits)
+
+    values = {
+        "m_key": random.choice((0, *M_KEYS)),
+        "gid_prefix": random.getrandbits(64),
+        "lid": mostly(own, 16),
+        "master_sm_lid": random.choice((0, *lids.values(), mostly(own, 16))),
+        "capability_mask": random.getrandbits(32),
+        "m_key_lease_period": random.choice(_LEASE_PERIODS),
+        "link_width_enabled": random.choice((0, 3, 0xFF, random.getrandbits(8))),
+        "link_speed_enabled": random.choice((0, 1, 0xF, random.getrandbits(4))),
+        "port_state": random.choice(_STATES),
+        "port_physical_state": random.choice(_PHYSICAL_STATES),
+        "link_down_default_state": random.choice((0, 1, 2, 2, mostly(2, 4))),
+        "m_key_protect_bits": random.getrandbits(2),
+        "lmc": mostly(0, 3),
+        "neighbor_mtu": mostly(mtu, 4),
+        "master_sm_sl": random.getrandbits(4),
+        "vl_cap": random.getrandbits(4),
+        "init_type": random.getrandbits(4),
+        "vl_high_limit": random.choice((0, 1, 255, random.getrandbits(8))),
+        "vl_stall_count": random.getrandbits(3),
+        "hoq_life": random.choice(_LIFE_TIMES),
+        "operational_vls": random.choice((0, mostly(vls, 4))),
+        "m_key_violations": mostly(0, 16),
+        "p_key_violations": random.getrandbits(1),
+        "q_key_violations": random.getrandbits(1),
+        "client_reregister": random.getrandbits(1),
+        "subnet_timeout": random.randint(0, _MOST_SUBNET_TIMEOUT),
+        "local_phy_errors": random.choice((0, 1, 15)),
+        "overrun_errors": random.choice((0, 1, 2)),
+        "link_round_trip_latency": random.getrandbits(24),
+    }
+    for name in (
+        "partition_enforcement_inbound",
+        "partition_enforcement_outbound",
+        "filter_raw_inbound",
+        "filter_raw_outbound",
+    ):
+        values[name] = int(random.random() < _WRONG_SHARE)
+    # A port that is Down or not Active for good would end most of what there is to see.
+    if random.random() < 0.5:
+        values |= {"port_state": PortState.NO_CHANGE, "port_physical_state": 0}
+    return PORT_INFO.pack(values), ()
+
+
+def _p_keys(topology: Topology, random: Random, node: str, modifier: int) -> _Data:
+    others = (random.choice((0, P_KEY_DEFAULT, random_p_key(random))) for _ in range(P_KEY_TABLE.count - 1))
+    return P_KEY_TABLE.pack((random.choice((P_KEY_DEFAULT, random_p_key(random))), *others)), ()
+
+
+def _sl_to_vl(topology: Topology, random: Random, node: str, modifier: int) -> _Data:
+    """Of a switch's ports what bring-up writes, or a VL that discards. All else is free."""
+    in_port, out_port = (SL_TO_VL_MODIFIER[name].read(modifier.to_bytes(4, "big")) for name in _PORTS_OF_MODIFIER)
+    out = Port(node, out_port)
+    if not _is_switch(topology, node) or not in_port or topology.link_at(out) is None:
+        return random.randbytes(SL_TO_VL_MAPPING_TABLE.size_bytes), ()
+    right = [topology.vl(out, sl, in_port) for sl in range(SL_TO_VL_MAPPING_TABLE.count)]
+    wrong = {sl: random.choice((VL15, *range(topology.vls(out), VL15))) for sl in _some(random, range(len(right)))}
+    entries = [wrong.get(sl, vl) for sl, vl in enumerate(right)]
+    if in_port > topology.fabric.port_count(topology.fabric.nodes[node]):
+        return SL_TO_VL_MAPPING_TABLE.pack(entries), ()
+    index = topology.index[node]
+    repairs = (Repair(index, registers.sl_to_vl_address(in_port, out_port, sl), right[sl]) for sl in wrong)
+    return SL_TO_VL_MAPPING_TABLE.pack(entries), tuple(repairs)
+
+
+_PORTS_OF_MODIFIER: Final = ("input_port", "output_port")
+
+
+def _some(random: Random, entries: Sequence[int]) -> list[int]:
+    """A few of some entries, mostly none."""
+    return random.sample(entries, min(len(entries), random.randint(1, 3))) if random.random() < _FAULTY_SHARE else []
+
+
+def _linear(topology: Topology, random: Random, node: str, modifier: int) -> _Data:
+    """The entries of LIDs that there are as bring-up writes them, some of them and all others leading nowhere."""
+    table = LINEAR_FORWARDING_TABLE
+    parameters = topology.fabric.nodes[node]
+    if not isinstance(parameters, SwitchParameters):
+        return table.pack(), ()
+    block = BLOCK_MODIFIER["block"].read(modifier.to_bytes(4, "big"))
+    right = {**topology.tables[node], **agent_routes(topology, node)}
+    nowhere = (0, parameters.ports + 1, LFT_NO_ROUTE, LFT_NO_ROUTE)
+    lids = range(block * table.count, (block + 1) * table.count)
+    wrong = set(_some(random, [lid for lid in lids if lid in right]))
+    entries = [random.choice(nowhere) if lid in wrong or lid not in right else right[lid] for lid in lids]
+    index = topology.index[node]
+    repairs = (Repair(index, registers.lft_address(lid), right[lid]) for lid in sorted(wrong))
+    return table.pack(entries), tuple(repairs)
+
+
+def _multicast(topology: Topology, random: Random, node: str, modifier: int) -> _Data:
+    """Anything where no packet can go in circles, else the entries of groups or none."""
+    table = MULTICAST_FORWARDING_TABLE
+    fields = modifier.to_bytes(4, "big")
+    block, position = MFT_MODIFIER["block"].read(fields), MFT_MODIFIER["position"].read(fields)
+    if not _is_switch(topology, node) or not topology.groups:
+        return table.pack(), ()
+    width = table.entry.width
+
+    def entry(mlid: int) -> int:
+        if _may_multiply(topology) and random.random() < 0.5:
+            return random.getrandbits(width)
+        ports = topology.multicast_tables[node].get(mlid, ())
+        right = sum(1 << port % width for port in ports if port // width == position)
+        return 0 if random.random() < _WRONG_SHARE else right
+
+    return table.pack(entry(LID_MULTICAST_MIN + block * table.count + place) for place in range(table.count)), ()
+
+
+_DATA: Final[Mapping[int, Callable[[Topology, Random, str, int], _Data]]] = {
+    SmaAttribute.SWITCH_INFO: _switch_info,
+    SmaAttribute.PORT_INFO: _port_info,
+    SmaAttribute.P_KEY_TABLE: _p_keys,
+    SmaAttribute.SL_TO_VL_MAPPING_TABLE: _sl_to_vl,
+    SmaAttribute.LINEAR_FORWARDING_TABLE: _linear,
+    SmaAttribute.MULTICAST_FORWARDING_TABLE: _multicast,
+}
+"""The others may hold anything: they move no packet elsewhere."""

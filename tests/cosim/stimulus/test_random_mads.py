@@ -1,0 +1,126 @@
+"""MADs at random: in half of the checks with errors, of all kinds and mutated, and nothing goes astray."""
+
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from cosim.engines.simulation import run
+from cosim.experiments.check import check
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.stimulus.agents import agent_lids
+from cosim.stimulus.mad_mutation import mad_of
+from cosim.stimulus.random_mads import random_mad, random_mad_controls, random_mad_packets
+from wire.codes import VL15, is_multicast_lid
+from wire.headers import LRH
+from wire.mad import MAD_HEADER, MadMethod, MgmtClass
+from wire.mad_packet import is_mad, is_of_management
+from wire.pma import PmaAttribute
+from wire.registers import lft_address
+from wire.sma import SmaAttribute
+from wire.stimulus import Operation
+
+WITH, WITHOUT = 1, 4
+"""Seeds of runs with and without MADs."""
+
+
+def options(seed, **more):
+    return CheckOptions(**{"ports": 3, "vls": 2, "seed": seed, "cycles": 20_000, "sim": "model"} | more)
+
+
+def topology(**more):
+    return check_experiment(options(WITH, **more)).topology
+
+
+def mads(of, count, seed=1):
+    random, hosts = Random(seed), list(of.lids)
+    for number in range(count):
+        host = random.choice(hosts)
+        yield host, random_mad(of, random, host, number)
+
+
+def is_perf(data):
+    return is_mad(data) and MAD_HEADER.unpack(mad_of(data)).mgmt_class == MgmtClass.PERF
+
+
+def test_half_of_the_seeds_have_mads_and_none_without_errors():
+    of = topology()
+    assert 12 < sum(any(random_mad_packets(of, seed, 0, 2_000)) for seed in range(40)) < 28
+    assert any(random_mad_packets(of, WITH, 0, 2_000))
+    assert not any(random_mad_packets(of, WITHOUT, 0, 2_000))
+    assert not list(random_mad_controls(of, WITHOUT, 0, 20_000))
+    quiet, loud = (check_experiment(options(WITH, errors=errors)).packets() for errors in (False, True))
+    assert not any(is_perf(packet.data) for packet in quiet)
+    assert any(is_perf(packet.data) for packet in loud)
+
+
+def test_every_attribute_is_asked_for_and_set_and_every_class_of_smps_comes():
+    asked = Counter()
+    for _, mad in mads(topology(), 5_000):
+        if is_mad(mad.data):
+            header = MAD_HEADER.unpack(mad_of(mad.data))
+            asked[header.mgmt_class, header.method, header.attribute_id] += 1
+    for method in (MadMethod.GET, MadMethod.SET):
+        for mgmt_class in (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE):
+            assert all(asked[mgmt_class, method, attribute] for attribute in SmaAttribute)
+        assert all(asked[MgmtClass.PERF, method, attribute] for attribute in PmaAttribute)
+
+
+def test_every_host_asks_every_agent():
+    of = topology(topology="ring_4", cycles=60_000)
+    met = {(host, LRH["dlid"].read(mad.data)) for host, mad in mads(of, 2_000)}
+    assert {(host, lid) for host in of.lids for lid in agent_lids(of).values()} <= met
+
+
+@pytest.mark.parametrize("fabric", [{}, {"topology": "ring_4", "cycles": 60_000}])
+def test_what_is_no_mad_has_the_lid_of_no_other_host(fabric):
+    of = topology(**fabric)
+    strange = 0
+    for host, mad in mads(of, 2_000):
+        if not is_of_management(mad.data):
+            strange += 1
+            dlid = LRH["dlid"].read(mad.data)
+            assert dlid not in set(of.lids.values()) - {of.lids[host]}
+            assert not is_multicast_lid(dlid)
+    assert strange > 10
+
+
+def test_packets_are_of_all_lengths_about_that_of_a_mad_and_on_vl15_and_others():
+    made = [mad for _, mad in mads(topology(), 3_000)]
+    assert {len(mad.data) // 4 - 72 for mad in made} >= {*range(-8, 0), *range(1, 9)}
+    assert {mad.vl == VL15 for mad in made} == {True, False}
+
+
+def test_a_wrong_entry_of_a_table_is_made_right_later():
+    of = topology()
+    repairs = [repair for _, mad in mads(of, 3_000) for repair in mad.repairs]
+    table = {lft_address(lid): port for lid, port in of.tables["S"].items()}
+    assert sum(table.get(repair.address) == repair.value for repair in repairs) > 5
+    written = {control.args[:2] for control in random_mad_controls(of, WITH, 0, 20_000)}
+    assert {*table.items()} <= written
+
+
+def test_controls_are_writes_in_order():
+    controls = list(random_mad_controls(topology(topology="ring_4", cycles=60_000), WITH, 500, 100_000))
+    assert all(one.operation == Operation.BUS_WRITE for one in controls)
+    assert all(one.cycle <= other.cycle for one, other in pairwise(controls))
+
+
+@pytest.mark.parametrize("fabric", [{}, {"ports": 2, "vls": 1}, {"topology": "ring_4", "cycles": 20_000}])
+def test_nothing_is_wrong_while_agents_answer(tmp_path, fabric):
+    statuses = Counter()
+
+    def hears(delivery):
+        if is_mad(delivery.data):
+            header = MAD_HEADER.unpack(mad_of(delivery.data))
+            if header.method == MadMethod.GET_RESP:
+                statuses[header.status & 0x7FFF] += 1
+
+    for seed in (1, 14):
+        experiment = check_experiment(options(seed, **fabric))
+        result = check(options(seed, **fabric), tmp_path)
+        assert result.held, (seed, result.faults)
+        with run("model", experiment.spec(), tmp_path, on_delivery=hears) as records:
+            assert sum(1 for _record in records) > 0
+    assert {0, 0x0C, 0x1C} <= statuses.keys()
