@@ -152,6 +152,7 @@ class Work(wiring.Component):
         for before, after, goes in (
             (SET_SLOT + BLOCK_WORDS - 1, MORE_SET_SLOT, self.long & task.is_set),
             (MORE_SET_SLOT + extra - 1, ANSWER_SLOT, 1),
+            (ANSWER_SLOT - 1, _LAST_SLOT, ~known),
             (ANSWER_SLOT, _LAST_SLOT, congestion),
             (ANSWER_SLOT + BLOCK_WORDS - 1, MORE_ANSWER_SLOT, self.long),
             (MORE_ANSWER_SLOT + extra - 1, _LAST_SLOT, 1),

@@ -178,13 +178,22 @@ def test_a_grh_leads_back() -> None:
     assert with_grh.data == body + icrc(body)
 
 
-def test_while_the_test_bus_has_accesses_the_agent_stands_still() -> None:
-    request = packet(cc(SET, SETTING))
+@pytest.mark.parametrize("phase", range(3))
+@pytest.mark.parametrize(
+    "mad",
+    [cc(SET, SETTING), cc(GET, LOG), cc(GET, 0x19), cc(SET, 0x19)],
+    ids=["Set", "Get", "Get of none", "Set of none"],
+)
+def test_while_the_test_bus_has_accesses_the_agent_stands_still(mad: Record, phase: int) -> None:
+    """In any of its steps: what is known of the next is still known."""
+    request = packet(mad)
     free, held = (
         works([request], registers=WORDS_SHOWN, holds=holds)[0]
-        for holds in (lambda _: False, lambda cycle: cycle % 3 < 2)
+        for holds in (lambda _: False, lambda cycle: cycle % 3 != phase)
     )
     assert (held.accesses, held.data) == (free.accesses, free.data)
+    steps = [cycle for cycle in range(held.start, held.offered) if cycle % 3 == phase]
+    assert len(steps) == len(of_cc_request(mad.method, mad.attribute_id))
 
 
 async def lock(bench: Bench, key: int, *, protect: bool, period: int = 0) -> None:
