@@ -68,12 +68,12 @@ def test_every_attribute_is_asked_for_and_set_and_every_class_of_smps_comes():
 
 
 def test_every_host_asks_every_agent():
-    of = topology(topology="ring_4", cycles=60_000)
+    of = topology(fabric="ring_4", cycles=60_000)
     met = {(host, LRH["dlid"].read(mad.data)) for host, mad in mads(of, 2_000)}
     assert {(host, lid) for host in of.lids for lid in agent_lids(of).values()} <= met
 
 
-@pytest.mark.parametrize("fabric", [{}, {"topology": "ring_4", "cycles": 60_000}])
+@pytest.mark.parametrize("fabric", [{}, {"fabric": "ring_4", "cycles": 60_000}])
 def test_what_is_no_mad_has_the_lid_of_no_other_host(fabric):
     of = topology(**fabric)
     strange = 0
@@ -102,12 +102,12 @@ def test_a_wrong_entry_of_a_table_is_made_right_later():
 
 
 def test_controls_are_writes_in_order():
-    controls = list(random_mad_controls(topology(topology="ring_4", cycles=60_000), WITH, 500, 100_000))
+    controls = list(random_mad_controls(topology(fabric="ring_4", cycles=60_000), WITH, 500, 100_000))
     assert all(one.operation == Operation.BUS_WRITE for one in controls)
     assert all(one.cycle <= other.cycle for one, other in pairwise(controls))
 
 
-@pytest.mark.parametrize("fabric", [{}, {"ports": 2, "vls": 1}, {"topology": "ring_4", "cycles": 20_000}])
+@pytest.mark.parametrize("fabric", [{}, {"ports": 2, "vls": 1}, {"fabric": "ring_4", "cycles": 20_000}])
 def test_nothing_is_wrong_while_agents_answer(tmp_path, fabric):
     statuses = Counter()
 
