@@ -108,22 +108,24 @@ def is_of_management(data: bytes) -> bool:
     return is_mad(data) or _src_qp(data) == QP_GSI
 
 
-def _src_qp(data: bytes) -> int | None:
-    """That of a packet with IBA transport, as if its opcode had a DETH."""
+def _transport(data: bytes) -> int | None:
+    """Where the BTH of a packet with IBA transport begins; None of another."""
     lnh = data[1] & _LNH_BITS
-    at = LRH.size_bytes + (GRH.size_bytes if lnh == _LNH_BITS else 0) + BTH.size_bytes
-    if not lnh & _LNH_IBA or len(data) < at + DETH.size_bytes:
-        return None
-    return DETH["src_qp"].read(data, at)
+    return LRH.size_bytes + (GRH.size_bytes if lnh == _LNH_BITS else 0) if lnh & _LNH_IBA else None
 
 
 def _dest_qp(data: bytes) -> int | None:
     """That of a packet with IBA transport and as many bytes."""
-    lnh = data[1] & _LNH_BITS
-    at = LRH.size_bytes + (GRH.size_bytes if lnh == _LNH_BITS else 0)
-    if not lnh & _LNH_IBA or len(data) < at + BTH.size_bytes:
+    at = _transport(data)
+    return None if at is None or len(data) < at + BTH.size_bytes else BTH["dest_qp"].read(data, at)
+
+
+def _src_qp(data: bytes) -> int | None:
+    """Likewise, as if its opcode had a DETH."""
+    at = _transport(data)
+    if at is None or len(data) < at + BTH.size_bytes + DETH.size_bytes:
         return None
-    return BTH["dest_qp"].read(data, at)
+    return DETH["src_qp"].read(data, at + BTH.size_bytes)
 
 
 def smp_of(packet: Packet) -> bytes:
