@@ -7,6 +7,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from itertools import chain
 from operator import attrgetter
 from random import Random
@@ -270,6 +271,8 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     return Experiment(topology, up.start, end, options.cycles, packets, controls)
 
 
+# The command asks, and then the check; a Subnet Manager takes seconds.
+@lru_cache(maxsize=16)
 def _brought_up(options: CheckOptions) -> tuple[Topology, BringUp, tuple[Packet, ...]]:
     """The fabric as it is configured, what brings it up over the test bus, and a Subnet Manager's SMPs if that does."""
     scenario = check_scenario(options)
