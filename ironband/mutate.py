@@ -38,15 +38,21 @@ def mutate(json_file: Path | None, **given: Any) -> int:
         from cosim.experiments.mutation import MutationTask, draw, outcomes
         from ironband.mutate_report import describe, keep, kept
         from ironband.progress import stages, text_console
+        from toolchain.errors import UserError
         from verilog.tools import YOSYS, require
 
         require("mutate", YOSYS)
         task = MutationTask(**given)
-        done = kept(json_file, task) if json_file is not None else {}
+        netlist, done = (None, {}) if json_file is None else kept(json_file, task)
         console = text_console(None)
         with stages("mutate", console) as stage:
             stage("drawing mutants")
-            drawn = draw(task)
+            try:
+                drawn = draw(task)
+            except ValueError as error:
+                raise click.UsageError(str(error)) from None
+            if netlist not in (None, drawn.netlist):
+                raise UserError(f"{json_file}: is of a netlist that is no longer: expected a new file")
             found = [done[mutant.number] for mutant in drawn.mutants if mutant.number in done]
 
             def compiling(count: int) -> None:
@@ -57,7 +63,7 @@ def mutate(json_file: Path | None, **given: Any) -> int:
                 killed = sum(one.verdict == "killed" for one in found)
                 stage(f"{len(found)} of {len(drawn.mutants)} mutants, {killed} killed")
                 if json_file is not None:
-                    keep(json_file, task, found)
+                    keep(json_file, task, drawn.netlist, found)
     found.sort(key=lambda one: one.mutant.number)
     for line in describe(found):
         console.print_line(line)

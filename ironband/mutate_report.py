@@ -19,12 +19,13 @@ __all__ = ["describe", "keep", "kept"]
 _ALL = "all"
 
 
-def keep(file: Path, task: MutationTask, outcomes: Sequence[Outcome]) -> None:
-    """Write what is known, all at once."""
+def keep(file: Path, task: MutationTask, netlist: str, outcomes: Sequence[Outcome]) -> None:
+    """Write what is known of the mutants of a netlist, all at once."""
     counts = Counter(outcome.verdict for outcome in outcomes)
     results: dict[str, Any] = {
         "command": "mutate",
         "task": asdict(task),
+        "netlist": netlist,
         "killed": counts["killed"],
         "survived": counts["survived"],
         "mutants": [asdict(outcome) for outcome in sorted(outcomes, key=lambda one: one.mutant.number)],
@@ -32,8 +33,8 @@ def keep(file: Path, task: MutationTask, outcomes: Sequence[Outcome]) -> None:
     write_json(str(file), results)
 
 
-def kept(file: Path, task: MutationTask) -> dict[int, Outcome]:
-    """What a file has of a task, by number of the mutant; nothing if there is no file.
+def kept(file: Path, task: MutationTask) -> tuple[str | None, dict[int, Outcome]]:
+    """Of which netlist a file is, and what it has of a task, by number of the mutant; nothing if there is no file.
 
     Raises:
         UserError: it cannot be read, or is of another task.
@@ -42,12 +43,13 @@ def kept(file: Path, task: MutationTask) -> dict[int, Outcome]:
         results = json.loads(file.read_text())
         if results["task"] != asdict(task):
             raise UserError(f"{file}: is of another task, {results['task']}: expected {asdict(task)}")
+        netlist = str(results["netlist"])
         outcomes = [Outcome(**one | {"mutant": Mutant(**one["mutant"])}) for one in results["mutants"]]
     except FileNotFoundError:
-        return {}
+        return None, {}
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise UserError(f"{file}: {error}: expected a file that mutate wrote") from None
-    return {outcome.mutant.number: outcome for outcome in outcomes}
+    return netlist, {outcome.mutant.number: outcome for outcome in outcomes}
 
 
 def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:

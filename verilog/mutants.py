@@ -16,7 +16,7 @@ from toolchain.build_cache import cached
 from verilog import tools
 from verilog.design import MODULE, Design
 
-__all__ = ["MOST_MUTANTS", "PLUSARG", "Mutant", "drawn_mutants", "with_mutants"]
+__all__ = ["MOST_MUTANTS", "PLUSARG", "DrawnMutants", "Mutant", "drawn_mutants", "with_mutants"]
 
 PLUSARG = "mutant"
 """Of a simulation: the number of the mutant that it is of."""
@@ -84,6 +84,11 @@ class DrawnMutants:
     module: str
     directory: Path
     mutants: tuple[Mutant, ...]
+
+    @property
+    def netlist(self) -> str:
+        """What tells this netlist, and these mutants, from all others."""
+        return self.directory.name
 
 
 def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMutants:

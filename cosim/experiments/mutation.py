@@ -12,9 +12,10 @@ from typing import Final, Literal
 
 from cosim.engines import session, simulation
 from cosim.engines.base import MODEL, Run, RunOptions
-from cosim.experiments.check_experiment import CheckOptions, check_experiment, check_scenario
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.simulators.cocotb_results import SimulationFailed
 from cosim.trace.compare import Names, compare
+from toolchain.errors import UserError
 from toolchain.parallel import in_parallel
 from verilog.design import Design, fabric_design
 from verilog.mutants import PLUSARG, DrawnMutants, Mutant, drawn_mutants, with_mutants
@@ -89,9 +90,10 @@ def draw(task: MutationTask) -> DrawnMutants:
     """The mutants of a task.
 
     Raises:
+        ValueError: fewer cycles than a check takes.
         What `verilog.mutants.drawn_mutants` raises.
     """
-    fabric = check_scenario(task.options(1)).fabric
+    fabric = check_experiment(task.options(1)).topology.fabric
     is_switch = task.node == "switch"
     node = next(name for name, one in fabric.nodes.items() if isinstance(one, SwitchParameters) == is_switch)
     return drawn_mutants(fabric_design(fabric, rows=True), node, task.count, task.seed)
@@ -105,6 +107,7 @@ def outcomes(
     `building` hears how many are compiled, before they are.
 
     Raises:
+        UserError: RTL and model differ where nothing is broken.
         What compiling a simulation raises.
     """
     for group in _batches(drawn.mutants, _BUILD):
@@ -115,7 +118,9 @@ def outcomes(
         design = with_mutants(drawn, group)
         # Compiles, and shows that it is the netlist of before, where none is broken.
         if (difference := _difference(task, design, 1, 0)) is not None:
-            raise AssertionError(f"no mutant, and yet {difference}")
+            raise UserError(
+                f"check 1 finds a difference where nothing is broken: cycle {difference[0]}, {difference[1]}"
+            )
         processes = os.cpu_count() or 1
         for chunk in _batches(left, _CHUNK * processes):
             shares = (chunk[number::processes] for number in range(processes))

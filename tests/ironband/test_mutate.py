@@ -37,22 +37,26 @@ def test_ports_are_counted_together_and_survivors_are_named():
 
 def test_a_run_goes_on_with_what_its_file_has(tmp_path: Path):
     file = tmp_path / "mutants.json"
-    assert kept(file, TASK) == {}
-    keep(file, TASK, OUTCOMES[::-1])
-    assert kept(file, TASK) == {outcome.mutant.number: outcome for outcome in OUTCOMES}
+    assert kept(file, TASK) == (None, {})
+    keep(file, TASK, "7ac1", OUTCOMES[::-1])
+    assert kept(file, TASK) == ("7ac1", {outcome.mutant.number: outcome for outcome in OUTCOMES})
     results = json.loads(file.read_text())
     assert (results["killed"], results["survived"]) == (2, 1)
 
 
 def test_a_file_of_something_else_is_refused_and_kept(tmp_path: Path, capsys):
     file = tmp_path / "mutants.json"
-    keep(file, TASK, OUTCOMES)
+    keep(file, TASK, "7ac1", OUTCOMES)
     with pytest.raises(UserError, match="is of another task"):
         kept(file, MutationTask(count=4, seed=5))
     file.write_text("{}")
     error = one_line_error(capsys, "mutate", "--count", "3", "--json", str(file))
     assert "expected a file that mutate wrote" in error
     assert file.read_text() == "{}"
+
+
+def test_a_check_has_cycles_enough(capsys):
+    assert "cycles 100: expected more than" in one_line_error(capsys, "mutate", "--count", "3", "--cycles", "100")
 
 
 @pytest.mark.deep
@@ -68,3 +72,5 @@ def test_mutants_of_a_switch_go_through_a_check(tmp_path: Path, capsys):
     assert status == (1 if results["survived"] else 0)
     assert main(arguments) == status
     assert capsys.readouterr().out == first
+    file.write_text(file.read_text().replace(results["netlist"], "7ac1"))
+    assert "is of a netlist that is no longer" in one_line_error(capsys, *arguments)
