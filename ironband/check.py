@@ -52,12 +52,24 @@ _TYPED: Final = ParameterSource.COMMANDLINE
     default=0.7,
     help="Share of its time that a link is asked to carry.",
 )
+@click.option(
+    "--coverage",
+    "coverage_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Add which decisions of the golden model the run reaches to FILE.",
+)
 @sim_option
 @waves_option
 @capture_options
 @json_option
 def check(
-    waves: Path | None, capture_file: str | None, capture_at: tuple[str, ...], json_file: str | None, **given: Any
+    coverage_file: Path | None,
+    waves: Path | None,
+    capture_file: str | None,
+    capture_at: tuple[str, ...],
+    json_file: str | None,
+    **given: Any,
 ) -> int:
     """Random traffic in a switch or a fabric: RTL against golden model.
 
@@ -85,10 +97,13 @@ def check(
             raise click.UsageError(str(error)) from None
 
         from cosim.experiments.check import check as perform_check
+        from cosim.experiments.check_coverage import add_to_file, check_file
         from cosim.experiments.link_capture import link_capture
         from ironband.check_report import check_json, print_check
         from ironband.progress import cycle_bar, text_console
 
+        if coverage_file is not None:
+            check_file(coverage_file)
         console = text_console(json_file, capture_file)
         with (
             link_capture(topology.fabric, topology.widths, capture_file, capture_at) as taps,
@@ -96,9 +111,10 @@ def check(
             cycle_bar(f"check on {options.sim}", options.cycles, console) as progress,
         ):
             result = perform_check(options, work_dir, progress=progress, waves=waves, taps=taps)
+        coverage = add_to_file(coverage_file, options) if coverage_file is not None and result.held else None
         if json_file is not None:
-            write_json(json_file, check_json(options, result))
-    print_check(console, options, result)
+            write_json(json_file, check_json(options, result, coverage))
+    print_check(console, options, result, coverage)
     if waves is not None:
         console.print_line(f"wrote {waves}")
     return 0 if result.held else 1

@@ -6,13 +6,14 @@ from dataclasses import asdict
 from typing import Any
 
 from cosim.experiments.check import CheckResult
+from cosim.experiments.check_coverage import Coverage
 from cosim.experiments.check_experiment import CheckOptions
 from ironband.progress import Console
 
 __all__ = ["check_json", "print_check"]
 
 
-def check_json(options: CheckOptions, result: CheckResult) -> dict[str, Any]:
+def check_json(options: CheckOptions, result: CheckResult, coverage: Coverage | None) -> dict[str, Any]:
     """Machine-readable, units in the keys."""
     given = asdict(options)
     return {
@@ -32,10 +33,12 @@ def check_json(options: CheckOptions, result: CheckResult) -> dict[str, Any]:
         "packets_refused": result.verdicts,
         "faults": list(result.faults),
         "difference": result.report or None,
+        "decisions": asdict(coverage.decisions) if coverage else None,
+        "limits": asdict(coverage.limits) if coverage else None,
     }
 
 
-def print_check(console: Console, options: CheckOptions, result: CheckResult) -> None:
+def print_check(console: Console, options: CheckOptions, result: CheckResult, coverage: Coverage | None) -> None:
     """Print the totals, and what was wrong."""
     line = console.print_line
 
@@ -58,6 +61,9 @@ def print_check(console: Console, options: CheckOptions, result: CheckResult) ->
         total("packets refused", f"{sum(result.verdicts.values()):,}")
         for kind, count in result.verdicts.items():
             line(f"  {kind:<22}{count:,}")
+    if coverage is not None:
+        total("decisions reached", str(coverage.decisions))
+        total("limits reached", str(coverage.limits))
     total("mismatches", "-" if options.sim == "model" else str(int(result.difference is not None)))
     for fault in result.faults:
         line(f"wrong: {fault}", "bold red")

@@ -8,6 +8,7 @@ from cosim.engines import compiled_model
 from cosim.engines.base import RunOptions, Taps
 from cosim.engines.taps import ModelTaps
 from cosim.stimulus.run_spec import RunSpec, Stimulus
+from model.fabric import Fabric
 from wire.stimulus import Delivery
 from wire.trace import AGENT_PORT, Kind, Record, port_of_source
 
@@ -37,11 +38,12 @@ class ModelRun:
         rows: int = 0,
         kinds: Collection[int] | None = None,
         progress: Callable[[int], None] = lambda cycles: None,
+        model: type[Fabric] | None = None,
     ) -> None:
         """POSTS_AHEAD: draw packets before the cycles in which they may act, as is done where there is an actor.
 
         ROWS: see `RunOptions`. KINDS: of records that somebody reads, all without it. PROGRESS: called now and then
-        with the cycles so far.
+        with the cycles so far. MODEL: the fabric's class, the compiled one without it.
         """
         self.finished = 0
         self._stimulus = stimulus
@@ -52,7 +54,7 @@ class ModelRun:
         self._kinds = None if kinds is None else frozenset(kinds)
         self._wanted = stimulus.answers or on_delivery is not None
         self._delivered: dict[tuple[int, int], Delivery] = {}
-        self.fabric = compiled_model.fabric_class()(
+        self.fabric = (model or compiled_model.fabric_class())(
             spec.parameters,
             stimulus.controls_until(spec.cycles),
             () if self._posts_ahead else stimulus.posts_until(spec.cycles),

@@ -32,6 +32,23 @@ def test_check_gives_json(capsys):
     assert results["delivered_packets"] > 0
 
 
+def test_check_adds_up_which_decisions_it_reaches(capsys, tmp_path):
+    file = tmp_path / "coverage.json"
+    arguments = ["check", "--sim", "model", "--cycles", "8000", "--ports", "2", "--coverage", str(file)]
+    assert main(arguments) == 0
+    assert "decisions reached" in capsys.readouterr().out
+    assert main([*arguments, "--json", "-"]) == 0
+    decisions = json.loads(capsys.readouterr().out)["decisions"]
+    assert decisions["new"] == 0 < decisions["reached"] < decisions["all"]
+
+
+def test_coverage_of_something_else_is_refused(capsys, tmp_path):
+    file = tmp_path / "notes.txt"
+    file.write_text("mine")
+    assert "notes.txt: " in one_line_error(capsys, "check", "--coverage", str(file))
+    assert file.read_text() == "mine"
+
+
 def test_a_fabric_is_checked_in_place_of_one_switch(capsys):
     assert main(["check", "--fabric", "ring_4", "--sim", "model", "--cycles", "20000", "--json", "-"]) == 0
     results = json.loads(capsys.readouterr().out)

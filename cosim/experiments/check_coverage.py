@@ -1,0 +1,150 @@
+"""Which decisions of the golden model a check reaches, added up over many in a file."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections import deque
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+from cosim.engines import decisions
+from cosim.engines.base import NO_TAPS
+from cosim.engines.decisions import Outcome
+from cosim.engines.model import ModelRun
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.stimulus.run_spec import Stimulus
+from toolchain.atomic_files import write_atomically, writing
+from toolchain.errors import UserError
+from wire.row_crc import PERIOD
+
+__all__ = ["Coverage", "Share", "add_to_file", "check_file", "reached_by"]
+
+
+@dataclass(frozen=True)
+class Share:
+    """Of some outcomes: all, those reached, and those that no check before reached."""
+
+    all: int
+    reached: int
+    new: int
+
+    def __str__(self) -> str:
+        return f"{self.reached:,} of {self.all:,} ({self.reached / self.all:.1%}), {self.new:,} for the first time"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What checks have reached.
+
+    Attributes:
+        reached: outcomes.
+        before: those that had been, without the last check.
+        checks: the lines that run them again, in the order in which they were.
+    """
+
+    reached: frozenset[Outcome] = frozenset()
+    before: frozenset[Outcome] = frozenset()
+    checks: tuple[str, ...] = ()
+
+    def with_check(self, options: CheckOptions, reached: Collection[Outcome]) -> Self:
+        """And of one more check."""
+        return type(self)(self.reached | frozenset(reached), self.reached, (*self.checks, options.command))
+
+    @property
+    def decisions(self) -> Share:
+        """Ways that decisions may go."""
+        return self._share(is_limit=False)
+
+    @property
+    def limits(self) -> Share:
+        """Sides of limits: less, equal, greater."""
+        return self._share(is_limit=True)
+
+    def _share(self, *, is_limit: bool) -> Share:
+        counts = [
+            sum(one.is_limit == is_limit for one in some)
+            for some in (decisions.outcomes(), self.reached, self.reached - self.before)
+        ]
+        return Share(*counts)
+
+
+def reached_by(options: CheckOptions) -> frozenset[Outcome]:
+    """What a check reaches, of its golden model alone.
+
+    Raises:
+        ValueError, TopologyError: see `check_experiment`.
+    """
+    spec = check_experiment(options).spec()
+    decisions.watch_anew()
+    run = ModelRun(spec, Stimulus(spec), None, NO_TAPS, rows=PERIOD, model=decisions.fabric_class())
+    deque(run.records(spec.cycles), maxlen=0)
+    return decisions.reached()
+
+
+_MODEL: Final = "model"
+_CHECKS: Final = "checks"
+_REACHED: Final = "reached"
+
+
+def check_file(file: Path) -> None:
+    """Know that there is no file yet, or one that can be added to.
+
+    Raises:
+        UserError: it cannot.
+    """
+    _read(file)
+
+
+def add_to_file(file: Path, options: CheckOptions) -> Coverage:
+    """Add what a check reaches to a file, which other processes may be adding to; all that it has then.
+
+    Raises:
+        UserError: it cannot be read or written, is something else, or of another golden model.
+        ValueError, TopologyError: see `check_experiment`.
+    """
+    reached = reached_by(options)
+    with writing(f"{file}"), _alone_in(file.parent):
+        coverage = _read(file).with_check(options, reached)
+        write_atomically(file, json.dumps(_written(coverage), indent=1) + "\n")
+    return coverage
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Other processes that come here wait; nothing is left behind, even by one that was killed."""
+    place = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(place, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(place)
+
+
+def _written(coverage: Coverage) -> dict[str, Any]:
+    missing = [one for one in decisions.outcomes() if one not in coverage.reached]
+    return {
+        _MODEL: decisions.digest(),
+        _CHECKS: coverage.checks,
+        "decisions_not_reached": [str(one) for one in missing if not one.is_limit],
+        "limits_not_reached": [str(one) for one in missing if one.is_limit],
+        _REACHED: sorted(one.place for one in coverage.reached),
+    }
+
+
+def _read(file: Path) -> Coverage:
+    try:
+        found = json.loads(file.read_text())
+        if found[_MODEL] != decisions.digest():
+            raise UserError(f"{file}: is of a golden model that is no longer: expected a new file")
+        by_place = {outcome.place: outcome for outcome in decisions.outcomes()}
+        reached = frozenset(by_place[place] for place in found[_REACHED])
+        return Coverage(reached, reached, tuple(map(str, found[_CHECKS])))
+    except FileNotFoundError:
+        return Coverage()
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise UserError(f"{file}: {error}: expected a file that check --coverage wrote") from None

@@ -1,0 +1,43 @@
+"""What checks reach of the golden model's decisions adds up in a file."""
+
+import json
+
+import pytest
+
+from cosim.experiments.check_coverage import add_to_file, check_file
+from cosim.experiments.check_experiment import CheckOptions
+from toolchain.errors import UserError
+
+
+def options(seed: int, *, errors: bool = False) -> CheckOptions:
+    return CheckOptions(ports=2, cycles=12_000, seed=seed, errors=errors, sim="model")
+
+
+def test_each_check_adds_what_those_before_did_not_reach(tmp_path):
+    file = tmp_path / "coverage.json"
+    first = add_to_file(file, options(1))
+    again = add_to_file(file, options(1))
+    more = add_to_file(file, options(2, errors=True))
+    assert first.decisions.new == first.decisions.reached == again.decisions.reached > 500
+    assert again.decisions.new == again.limits.new == 0
+    assert more.decisions.reached == first.decisions.reached + more.decisions.new > first.decisions.reached
+    assert more.checks == (options(1).command, options(1).command, options(2, errors=True).command)
+    assert [one.name for one in tmp_path.iterdir()] == [file.name]
+
+
+def test_the_file_names_what_was_not_reached(tmp_path):
+    file = tmp_path / "coverage.json"
+    coverage = add_to_file(file, options(1))
+    found = json.loads(file.read_text())
+    assert len(found["decisions_not_reached"]) == coverage.decisions.all - coverage.decisions.reached
+    assert len(found["limits_not_reached"]) == coverage.limits.all - coverage.limits.reached
+    assert any("true: lrh & _LVER" in one for one in found["decisions_not_reached"])
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"model": "of old", "checks": [], "reached": []}'])
+def test_a_file_of_something_else_is_refused_and_kept(tmp_path, text):
+    file = tmp_path / "coverage.json"
+    file.write_text(text)
+    with pytest.raises(UserError, match=r"coverage\.json: .*expected a (new )?file"):
+        check_file(file)
+    assert file.read_text() == text
