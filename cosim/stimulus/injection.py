@@ -5,6 +5,8 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
+from operator import xor
 from random import Random
 from typing import Final
 
@@ -13,6 +15,7 @@ from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write, write_port, write_states
 from cosim.stimulus.random_congestion import random_congestion
 from cosim.stimulus.random_mads import random_mad_controls
+from cosim.stimulus.random_registers import random_register_accesses
 from cosim.stimulus.random_settings import (
     random_arbitration,
     random_forwarding,
@@ -20,10 +23,12 @@ from cosim.stimulus.random_settings import (
     random_partitions,
     random_times,
 )
-from cosim.stimulus.random_traps import random_wrong_keys
+from cosim.stimulus.random_traps import random_subnet_managers, random_wrong_keys
 from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import SERVICE_LEVELS, VL15, PortState, mtu_code, operational_vls
+from wire.codes import SERVICE_LEVELS, VL15, LinkWidth, PortState, mtu_code, operational_vls
+from wire.crc import lpcrc
+from wire.flow_control import FLOW_CONTROL
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import SwitchParameters, reset_cycles
 from wire.pma import PMA_VL_XMIT_WAIT
@@ -43,6 +48,9 @@ _ROW_BITS = 36
 _ALL = (1 << _ROW_BITS) - 1
 _LANE_3 = 0x1_0000_00FF
 """Data and K bit of lane 3 (the K bits stand above the 32 data bits, lane 0 highest)."""
+
+_FCCL_BITS_IN_ROW_1 = 8
+"""Its lower ones, on lane 0; the LPCRC follows."""
 
 _EGP_TO_EBP = Symbol.EGP ^ Symbol.EBP
 _EGP_ON_LANE_3 = 1 << 32 | Symbol.EGP
@@ -135,6 +143,14 @@ def _truncated_by_end(random: Random, rows: int) -> Injection:
     return Injection(Trigger.DATA, row, row, keep=_ALL ^ _LANE_3, flip=_EGP_ON_LANE_3)
 
 
+def _forged_flow_control(random: Random, rows: int) -> Injection:
+    """Another FCCL with its right LPCRC: what a CRC of sums of bits makes of a change does not depend on the rest."""
+    change = random.randrange(1, 1 << _FCCL_BITS_IN_ROW_1)
+    bodies = (bytes(FLOW_CONTROL.size_bytes), bytes((0, 0, 0, change)))
+    crcs = (int.from_bytes(lpcrc(body), "big") for body in bodies)
+    return Injection(Trigger.LINK, 1, 1, flip=change << 24 | reduce(xor, crcs) << 8)
+
+
 def _random_symbol(random: Random, rows: int) -> Injection:
     lane = random.randrange(4)
     symbol = random.choice(list(Symbol))
@@ -148,6 +164,7 @@ _RANDOM: Final[dict[str, Callable[[Random, int], Injection]]] = {
     "burst": _burst,
     "damaged_flow_control": lambda random, rows: _flip(Trigger.LINK, random, 1, _ROW_BITS),
     "lost_flow_control": lambda random, rows: link_error("lost_flow_control"),
+    "forged_flow_control": _forged_flow_control,
     "lost_packet": lambda random, rows: link_error("lost_packet"),
     "truncated_by_idle": _truncated_by_idle,
     "truncated_by_end": _truncated_by_end,
@@ -158,10 +175,13 @@ _RANDOM: Final[dict[str, Callable[[Random, int], Injection]]] = {
 RANDOM_KINDS: Final = (
     *_RANDOM,
     "link_down",
+    "width",
     "reset",
     "port_down",
     "register_slip",
     "counter_write",
+    "setting",
+    "refused_write",
     "time_limit",
     "partition",
     "multicast",
@@ -175,6 +195,11 @@ _OUTAGE_GAP = (5_000, 30_000)
 _RESET_SHARE = 0.3
 """Of the outages, those in which a node is reset."""
 
+_WIDTH_SHARE = 0.25
+"""Of the outages of links, those after which the link has its other width for a while."""
+
+_OTHER_WIDTH_CYCLES = (1_000, 12_000)
+_AFTER_WIDTH = 4
 _AFTER_RESET = 100
 _LINK_DOWN_CYCLES = (1, 3_000)
 _PORT_DOWN_GAP = (3_000, 60_000)
@@ -217,6 +242,7 @@ def random_controls(
     streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end))
     streams.append(random_congestion(topology, seed, start, end))
     streams.append(random_wrong_keys(topology, seed, start, end))
+    streams.append(random_subnet_managers(topology, seed, start, end))
     if errors:
         streams += [
             *(
@@ -227,6 +253,7 @@ def random_controls(
             _random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
             _random_slips(topology, Random(f"{seed}/slips"), start, end, count),
             _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
+            random_register_accesses(topology, Random(f"{seed}/registers written"), start, end, count),
             random_limits(topology, Random(f"{seed}/limits"), start, end, count),
             random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),
             random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
@@ -281,10 +308,39 @@ def _random_outages(
             yield from controls
             continue
         link = random.randrange(len(topology.fabric.links))
+        if random.random() < _WIDTH_SHARE:
+            count["width"] += 1
+            controls = _other_width(topology, random, link, cycle)
+            until = controls[-1].cycle + 1
+            yield from controls
+            continue
         until = cycle + random.choice((random.randint(1, 20), random.randint(*_LINK_DOWN_CYCLES)))
         count["link_down"] += 1
         yield Control(cycle, Operation.LINK_DOWN, link)
         yield Control(until, Operation.LINK_UP, link)
+
+
+def _other_width(topology: Topology, random: Random, link: int, cycle: int) -> list[Control]:
+    """A link goes down, comes back with its other width, and after a while likewise with its own.
+
+    WIDTH is written before a port is Armed (docs/pipeline.md, section 2), so both are set Down.
+    """
+    ends = [port for port in topology.linked_ports() if (at := topology.link_at(port)) is not None and at[0] == link]
+    own = LinkWidth.X4 if topology.pace(ends[0]) == 1 else LinkWidth.X1
+    other = LinkWidth.X1 if own == LinkWidth.X4 else LinkWidth.X4
+
+    def change(cycle: int, width: LinkWidth) -> list[Control]:
+        values = [
+            (port, *one) for one in ((PortRegister.STATE, PortState.DOWN), (PortRegister.WIDTH, width)) for port in ends
+        ]
+        writes = [write_port(topology, now, *one) for now, one in enumerate(values, cycle + 1)]
+        return [
+            Control(cycle, Operation.LINK_DOWN, link),
+            *writes,
+            Control(writes[-1].cycle + _AFTER_WIDTH, Operation.LINK_UP, link),
+        ]
+
+    return change(cycle, other) + change(cycle + random.randint(*_OTHER_WIDTH_CYCLES), own)
 
 
 def _reset(topology: Topology, node: str, cycle: int) -> list[Control]:
@@ -350,14 +406,18 @@ def _slip(topology: Topology, random: Random) -> tuple[int, int, int, int]:
 def _random_counter_writes(
     topology: Topology, random: Random, start: int, end: int, count: Counter[str]
 ) -> Iterator[Control]:
-    """Counters set to 0 or close to their end, where they must stop."""
+    """Counters set to 0, to anything, close to a carry, or close to their end, where they must stop."""
     ports = topology.linked_ports()
     for cycle in random_times(random, _COUNTER_GAP, start, end):
         port = random.choice(ports)
-        counter = random.choice(list(registers.Counter))
-        last = (1 << registers.COUNTER_WIDTHS[counter]) - 1
+        counter = random.choice((*registers.Counter, *registers.Detail, *registers.PacketCounter))
+        width = min(registers.COUNTER_WIDTHS.get(counter, registers.DATA_BITS), registers.DATA_BITS)
+        if isinstance(counter, registers.Detail):
+            width = registers.DETAIL_BITS
+        last, carry = (1 << width) - 1, (1 << random.randint(1, width)) - 1
         count["counter_write"] += 1
-        value = random.choice((0, last - random.randrange(_NEAR_THE_END)))
+        near = random.choice((carry, last, last)) - random.randrange(_NEAR_THE_END)
+        value = random.choice((0, max(0, near), max(0, near), random.getrandbits(width)))
         yield write_port(topology, cycle, port, counter, value)
 
 

@@ -37,7 +37,7 @@ from wire.parameters import SwitchParameters
 from wire.pma import ALL_PORTS, PMA_DATA_BYTES, PORT_COUNTERS, PmaAttribute, perf_request
 from wire.registers import NodeRegister, PortRegister
 from wire.sma import SmaAttribute
-from wire.smp import smp_request
+from wire.smp import SMP_PATH, smp_request
 from wire.stimulus import Control
 from wire.time_limits import NO_LIMIT
 
@@ -46,11 +46,16 @@ __all__ = ["RandomMad", "random_mad", "random_mad_controls", "random_mad_packets
 _SHARE: Final = 0.5
 """Of the runs, those with MADs."""
 
-_GAP: Final = (10, 250)
+_GAPS: Final = ((10, 250), (10, 250), (100, 3_000))
+"""In cycles: many that leave less data, or few among much."""
+
 _SMP_SHARE: Final = 0.6
 _DIRECTED_SHARE: Final = 0.7
 _PARTLY_DIRECTED_SHARE: Final = 0.2
 """Of directed routes, those with a part by LID before or behind them."""
+
+_ANSWER_SHARE: Final = 0.15
+"""Of directed SMPs, answers of a host that nobody asked."""
 
 _MUTATED_SHARE: Final = 0.35
 _GRH_SHARE: Final = 0.2
@@ -148,6 +153,10 @@ def _smp(topology: Topology, random: Random, host: str, number: int) -> RandomMa
         dr_slid=dr_slid,
         dr_dlid=dr_dlid,
     )
+    if path and random.random() < _ANSWER_SHARE:
+        # It goes back along the same ports, as its initial path would go there.
+        back = int.from_bytes(SMP_PATH.pack([0, *reversed(path)]), "big")
+        smp = smp.replace(method=MadMethod.GET_RESP, d=1, hop_pointer=len(path) + 1, return_path=back)
     return RandomMad(VL15, smp_packet(smp, slid, dlid, number).data, asked.repairs)
 
 
@@ -190,7 +199,8 @@ def _posted(topology: Topology, seed: int, start: int, end: int) -> Iterator[_Po
     """The MADs of a run."""
     random = Random(f"{seed}/MADs")
     hosts = list(topology.lids)
-    for number, cycle in enumerate(random_times(random, _GAP, start, end) if _is_drawn(seed) else ()):
+    gap = random.choice(_GAPS)
+    for number, cycle in enumerate(random_times(random, gap, start, end) if _is_drawn(seed) else ()):
         host = random.choice(hosts)
         yield _Posted(cycle, host, random_mad(topology, random, host, number))
 

@@ -20,12 +20,13 @@ from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, KeyViolation, Operation, WrongKey
 
-__all__ = ["random_trap_requests", "random_wrong_keys"]
+__all__ = ["random_subnet_managers", "random_trap_requests", "random_wrong_keys"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with traps."""
 
 _FOUND_GAP: Final = (50, 3_000)
+_MANAGER_GAP: Final = (300, 6_000)
 _REQUEST_GAP: Final = (300, 3_000)
 _SET_SHARE: Final = 0.4
 """Of the SMPs, those that say whom to tell; the others repress a trap, if it is the one that is pending."""
@@ -34,7 +35,7 @@ _MOST_SUBNET_TIMEOUT: Final = 2
 _MOST_EVENTS: Final = 8
 _KEYS: Final = (KeyViolation.P_KEY, KeyViolation.Q_KEY, KeyViolation.P_KEY | KeyViolation.Q_KEY)
 _OF_SWITCH: Final = (TrapNumber.LINK_STATE_CHANGE, TrapNumber.BAD_P_KEY_AT_SWITCH)
-_OF_ADAPTER: Final = (TrapNumber.BAD_P_KEY, TrapNumber.BAD_Q_KEY)
+_OF_ADAPTER: Final = (TrapNumber.BAD_P_KEY, TrapNumber.BAD_Q_KEY, TrapNumber.LOCAL_CHANGES)
 _SWITCH_PATH: Final = (1,)
 _OWN_PATH: Final = ()
 
@@ -51,6 +52,15 @@ def random_wrong_keys(topology: Topology, seed: int, start: int, end: int) -> It
         bits = (random.getrandbits(width) for width in (32, 16, 16, 4, 24, 24))
         wrong = WrongKey(random.choice(_KEYS), *bits)
         yield Control(cycle, Operation.KEY_VIOLATION, topology.index[random.choice(hosts)], wrong.args())
+
+
+def random_subnet_managers(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
+    """In the same runs, hosts get a Subnet Manager and lose it: a change of capabilities that a trap tells of."""
+    random = Random(f"{seed}/subnet managers")
+    hosts = list(topology.lids)
+    for cycle in random_times(random, _MANAGER_GAP, start, end) if _is_drawn(seed) else ():
+        has_one = int(random.random() < 0.5)
+        yield Control(cycle, Operation.HOST_SM, topology.index[random.choice(hosts)], (has_one, 0, 0, 0))
 
 
 def random_trap_requests(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:

@@ -1,0 +1,228 @@
+"""Bus accesses at random: settings of ports, values that nothing may take, addresses that are not there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+from cosim.stimulus.bus_bring_up import write, write_port
+from cosim.stimulus.random_settings import random_times
+from cosim.topology.topology import Topology
+from wire import registers
+from wire.codes import LID_MULTICAST_MIN, SERVICE_LEVELS, PortPhysicalState, PortState, mtu_code, operational_vls
+from wire.parameters import SwitchParameters, vl_arbitration_entries
+from wire.port_tables import P_KEY_TABLE
+from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, Detail, NodeRegister, PacketCounter, PortRegister
+from wire.stimulus import Control, Operation
+
+__all__ = ["random_register_accesses"]
+
+_GAP: Final = (50, 1_500)
+_SETTING_SHARE: Final = 0.4
+_NOWHERE_SHARE: Final = 0.2
+_NOWHERE_READ_SHARE: Final = 0.5
+_MAX: Final = (1 << DATA_BITS) - 1
+
+_WIDTHS: Final = {
+    PortRegister.FCP_THRESHOLD: 12,
+    PortRegister.FCP_PERIOD: 24,
+    PortRegister.FC_WATCHDOG: 24,
+    PortRegister.LINK_DOWN_TIMEOUT: 24,
+    PortRegister.TICK: 8,
+    PortRegister.LOCAL_PHY_ERRORS: 4,
+    PortRegister.OVERRUN_ERRORS: 4,
+    PortRegister.VL_HIGH_LIMIT: 8,
+    PortRegister.HOQ_LIFE: 5,
+    PortRegister.VL_STALL_COUNT: 3,
+    PortRegister.PARTITION: 4,
+}
+"""Of the port registers that take any value of so many bits, or any but 0."""
+
+_NOT_ZERO: Final = (PortRegister.FCP_PERIOD, PortRegister.FC_WATCHDOG, PortRegister.LINK_DOWN_TIMEOUT)
+
+_CODES: Final = {
+    PortRegister.STATE: (PortState.DOWN, PortState.ARMED, PortState.ACTIVE),
+    PortRegister.WIDTH: (1, 2),
+    PortRegister.PHYSICAL_STATE: (
+        PortPhysicalState.SLEEP,
+        PortPhysicalState.POLLING,
+        PortPhysicalState.DISABLED,
+    ),
+}
+"""What others take."""
+
+_CODE_BITS: Final = 5
+"""Of the values tried besides."""
+
+_NODE_WIDTHS: Final = {
+    NodeRegister.LINEAR_FDB_TOP: 16,
+    NodeRegister.LID: 16,
+    NodeRegister.LMC: 3,
+    NodeRegister.LIFE_TIME: 5,
+    NodeRegister.MULTICAST_FDB_TOP: 16,
+    NodeRegister.DEFAULT_MULTICAST_PRIMARY: 8,
+    NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY: 8,
+}
+_P_KEY_BITS: Final = 16
+_ARBITRATION_BITS: Final = 12
+_LFT_BITS: Final = 8
+_MFT_BITS: Final = 16
+_SL_TO_VL_BITS: Final = 4
+
+_LEAST_WATCHDOG: Final = 5_000
+_MOST_TIMEOUT: Final = 3_000
+_LEAST_PERIOD: Final = 200
+
+_MOST_PORTS: Final = 64
+"""That addresses have room for."""
+
+_NO_REGISTERS: Final = (
+    *range(0x13, 0x20),
+    *range(0x31, 0x3C),
+    *range(0x40, 0x50),
+    0x5A,
+    0x68,
+    0xE0,
+    0x100,
+    0x120,
+    0x8000,
+)
+"""Offsets in a port's page at which nobody has anything."""
+
+
+def random_register_accesses(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Writes of settings, writes that have no effect, and reads and writes where nothing is."""
+    nodes = list(topology.fabric.nodes)
+    ports = topology.linked_ports()
+    for cycle in random_times(random, _GAP, start, end):
+        chosen = random.random()
+        if chosen < _SETTING_SHARE:
+            count["setting"] += 1
+            yield write_port(topology, cycle, random.choice(ports), *_setting(random))
+            continue
+        name = random.choice(nodes)
+        if chosen < _SETTING_SHARE + _NOWHERE_SHARE:
+            address, value = _nowhere(topology, random, name), random.getrandbits(DATA_BITS)
+            if random.random() < _NOWHERE_READ_SHARE:
+                yield Control(cycle, Operation.BUS_READ, topology.index[name], (address, 0, 0, 0))
+                continue
+        else:
+            address, value = _refused(topology, random, name)
+        count["refused_write"] += 1
+        yield write(cycle, topology.index[name], address, value)
+
+
+def _setting(random: Random) -> tuple[PortRegister, int]:
+    """A register that packets are counted, credits sent and links watched by, and a value that it may have."""
+    register = random.choice(
+        (
+            PortRegister.FCP_THRESHOLD,
+            PortRegister.FCP_PERIOD,
+            PortRegister.FC_WATCHDOG,
+            PortRegister.LINK_DOWN_TIMEOUT,
+            PortRegister.TICK,
+            PortRegister.LOCAL_PHY_ERRORS,
+            PortRegister.OVERRUN_ERRORS,
+            PortRegister.EXTENDED_LOW,
+        )
+    )
+    match register:
+        case PortRegister.FCP_PERIOD:
+            return register, _LEAST_PERIOD + random.getrandbits(random.randrange(15))
+        case PortRegister.FC_WATCHDOG:
+            return register, max(_LEAST_WATCHDOG, 1 + random.getrandbits(random.randrange(13, 24)))
+        case PortRegister.LINK_DOWN_TIMEOUT:
+            return register, random.randint(1, _MOST_TIMEOUT)
+        case PortRegister.EXTENDED_LOW:
+            return register, random.getrandbits(DATA_BITS)
+    return register, random.getrandbits(_WIDTHS[register])
+
+
+def _too_wide(random: Random, bits: int) -> int:
+    """A value of more than so many bits."""
+    return random.choice((1 << bits, random.getrandbits(DATA_BITS) | 1 << random.randrange(bits, DATA_BITS), _MAX))
+
+
+def _refused(topology: Topology, random: Random, name: str) -> tuple[int, int]:
+    """(address, value) of a write that changes nothing."""
+    node = topology.fabric.nodes[name]
+    ports = topology.fabric.port_count(node)
+    port = random.randint(1, ports)
+    wide = {registers.port_address(port, register): bits for register, bits in _WIDTHS.items()}
+    wide |= {registers.port_address(port, counter): bits for counter, bits in COUNTER_WIDTHS.items()}
+    wide = {address: bits for address, bits in wide.items() if bits < DATA_BITS}
+    details = {registers.port_address(port, detail): DETAIL_BITS for detail in Detail}
+    kinds: list[tuple[int, int]] = [
+        *((address, _too_wide(random, bits)) for address, bits in random.sample(sorted(wide.items()), 4)),
+        *((address, _too_wide(random, bits)) for address, bits in random.sample(sorted(details.items()), 1)),
+        *((registers.port_address(port, register), 0) for register in _NOT_ZERO),
+        *((registers.port_address(port, register), _no_code(random, codes)) for register, codes in _CODES.items()),
+        (registers.port_address(port, PortRegister.NEIGHBOR_MTU), _beyond(random, int(mtu_code(node.mtu)))),
+        (registers.port_address(port, PortRegister.OPERATIONAL_VLS), _beyond(random, operational_vls(node.vls))),
+        (registers.node_address(NodeRegister.LEASE_SECOND), 0),
+        (registers.node_address(NodeRegister.NUM_PORTS), random.getrandbits(DATA_BITS)),
+    ]
+    register = random.choice(list(_NODE_WIDTHS))
+    kinds.append((registers.node_address(register), _too_wide(random, _NODE_WIDTHS[register])))
+    if node.vls > 1:
+        entry = random.randrange(vl_arbitration_entries(node.vls))
+        first = random.choice((registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH))
+        address = registers.vl_arbitration_address(port, first, entry)
+        kinds.append((address, _too_wide(random, _ARBITRATION_BITS)))
+    if isinstance(node, SwitchParameters):
+        lid, group = random.randrange(node.lft_size), random.randrange(node.mft_size)
+        in_port, out_port, sl = random.randint(1, ports), random.randint(1, ports), random.randrange(SERVICE_LEVELS)
+        of_tables = {
+            registers.p_key_address(port, random.randrange(P_KEY_TABLE.count)): _P_KEY_BITS,
+            registers.lft_address(lid): _LFT_BITS,
+            registers.mft_address(LID_MULTICAST_MIN + group, 0): _MFT_BITS,
+            registers.sl_to_vl_address(in_port, out_port, sl): _SL_TO_VL_BITS,
+        }
+        kinds += [(address, _too_wide(random, bits)) for address, bits in of_tables.items()]
+    return random.choice(kinds)
+
+
+def _no_code(random: Random, codes: tuple[int, ...]) -> int:
+    """A value that is none of these."""
+    others = [value for value in range(1 << _CODE_BITS) if value not in codes]
+    return random.choice((*others, random.choice(codes) | 1 << random.randrange(_CODE_BITS, DATA_BITS), _MAX))
+
+
+def _beyond(random: Random, most: int) -> int:
+    """A value outside of 1 to `most`."""
+    return random.choice((0, most + 1, random.randint(1, most) | 1 << random.randrange(3, DATA_BITS), _MAX))
+
+
+def _nowhere(topology: Topology, random: Random, name: str) -> int:
+    """An address that the node does not have."""
+    node = topology.fabric.nodes[name]
+    ports = topology.fabric.port_count(node)
+    others = range(ports + 1, _MOST_PORTS + 1)
+    kinds: list[int] = [
+        random.randrange(len(NodeRegister), 1 << 16),
+        registers.port_address(random.randint(1, ports), PortRegister.STATE) | random.choice(_NO_REGISTERS),
+    ]
+    if others:
+        kinds.append(
+            registers.port_address(random.choice(others), random.choice((*PortRegister, *PacketCounter, *Detail)))
+        )
+    if isinstance(node, SwitchParameters):
+        kinds += [
+            registers.lft_address(random.randrange(node.lft_size, 0xC000)),
+            registers.mft_address(LID_MULTICAST_MIN + random.randrange(node.mft_size, 0x3FFF), 0),
+        ]
+        if others:
+            in_port, out_port = random.sample((random.randint(1, ports), random.choice(others)), 2)
+            kinds.append(registers.sl_to_vl_address(in_port, out_port, random.randrange(SERVICE_LEVELS)))
+    else:
+        kinds += [
+            registers.node_address(random.choice((NodeRegister.LINEAR_FDB_TOP, NodeRegister.LIFE_TIME))),
+            registers.port_address(1, random.choice((PortRegister.HOQ_LIFE, PortRegister.PARTITION))),
+            registers.lft_address(random.randrange(0xC000)),
+            registers.sl_to_vl_address(1, 1, random.randrange(SERVICE_LEVELS)),
+        ]
+    return random.choice(kinds)
