@@ -26,7 +26,7 @@ from cosim.stimulus.random_settings import (
 from cosim.stimulus.random_traps import random_subnet_managers, random_wrong_keys
 from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import SERVICE_LEVELS, VL15, LinkWidth, PortState, mtu_code, operational_vls
+from wire.codes import SERVICE_LEVELS, VL15, LinkWidth, PortState, max_pkt_len, mtu_code, operational_vls
 from wire.crc import lpcrc
 from wire.flow_control import FLOW_CONTROL
 from wire.forwarding_tables import LFT_NO_ROUTE
@@ -199,7 +199,7 @@ _WIDTH_SHARE = 0.25
 """Of the outages of links, those after which the link has its other width for a while."""
 
 _OTHER_WIDTH_CYCLES = (1_000, 12_000)
-_AFTER_WIDTH = 4
+_ROW_CYCLES_1X = 4
 _AFTER_RESET = 100
 _LINK_DOWN_CYCLES = (1, 3_000)
 _PORT_DOWN_GAP = (3_000, 60_000)
@@ -212,6 +212,7 @@ _BY_VL_READ_SHARE = 0.7
 _OF_ALL_VLS_SHARE = 0.3
 _VL_XMIT_WAIT_MAX: Final[int] = PMA_VL_XMIT_WAIT[0].max
 _SWEEP_CYCLES = 4_096
+_LEFT_ARMED_SHARE = 0.25
 _STALL_GAP = (200, 10_000)
 _STALL_CYCLES = (20, 2_000)
 _READ_GAP = (100, 2_000)
@@ -258,7 +259,7 @@ def random_controls(
             random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),
             random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
             random_mad_controls(topology, seed, start, end),
-            _sweeps(topology, start, end),
+            _sweeps(topology, Random(f"{seed}/sweeps"), start, end),
         ]
     return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle))
 
@@ -323,8 +324,11 @@ def _random_outages(
 def _other_width(topology: Topology, random: Random, link: int, cycle: int) -> list[Control]:
     """A link goes down, comes back with its other width, and after a while likewise with its own.
 
-    WIDTH is written before a port is Armed (docs/pipeline.md, section 2), so both are set Down.
+    WIDTH is written before a port is Armed and while no packet arrives for it (docs/pipeline.md, section 2): both are
+    set Down, for longer than any takes.
     """
+    longest = max(max_pkt_len(mtu_code(node.mtu)) for node in topology.fabric.nodes.values())
+    pause = _ROW_CYCLES_1X * (longest + 1)
     ends = [port for port in topology.linked_ports() if (at := topology.link_at(port)) is not None and at[0] == link]
     own = LinkWidth.X4 if topology.pace(ends[0]) == 1 else LinkWidth.X1
     other = LinkWidth.X1 if own == LinkWidth.X4 else LinkWidth.X4
@@ -337,10 +341,11 @@ def _other_width(topology: Topology, random: Random, link: int, cycle: int) -> l
         return [
             Control(cycle, Operation.LINK_DOWN, link),
             *writes,
-            Control(writes[-1].cycle + _AFTER_WIDTH, Operation.LINK_UP, link),
+            Control(writes[-1].cycle + pause, Operation.LINK_UP, link),
         ]
 
-    return change(cycle, other) + change(cycle + random.randint(*_OTHER_WIDTH_CYCLES), own)
+    there = change(cycle, other)
+    return there + change(there[-1].cycle + random.randint(*_OTHER_WIDTH_CYCLES), own)
 
 
 def _reset(topology: Topology, node: str, cycle: int) -> list[Control]:
@@ -445,10 +450,17 @@ def _random_by_vl(
         yield write(cycle, node, address, value)
 
 
-def _sweeps(topology: Topology, start: int, end: int) -> Iterator[Control]:
-    """Arm and activate every link again and again; a port that is Active ignores both."""
+def _sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+    """Arm and activate every link again and again; a port that is Active ignores both.
+
+    Of some links only one end is activated: the first data packet of that does it at the other.
+    """
     ports = topology.linked_ports()
     exchange = max(initial_exchange(topology, port) for port in ports)
     for cycle in range(start + _SWEEP_CYCLES, end, _SWEEP_CYCLES + len(ports)):
         yield from write_states(topology, cycle, PortState.ARMED)
-        yield from write_states(topology, cycle + len(ports) + exchange, PortState.ACTIVE)
+        left = {far for port in ports if (far := topology.far_end(port)) and random.random() < _LEFT_ARMED_SHARE}
+        activated = write_states(topology, cycle + len(ports) + exchange, PortState.ACTIVE)
+        for port, control in zip(ports, activated, strict=True):
+            if port not in left:
+                yield control

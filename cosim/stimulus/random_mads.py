@@ -57,6 +57,10 @@ _PARTLY_DIRECTED_SHARE: Final = 0.2
 _ANSWER_SHARE: Final = 0.15
 """Of directed SMPs, answers of a host that nobody asked."""
 
+_LOST_SHARE: Final = 0.1
+"""Of directed SMPs, those that are somewhere on their route before they begin it, or back."""
+
+_MOST_HOPS: Final = 3
 _MUTATED_SHARE: Final = 0.35
 _GRH_SHARE: Final = 0.2
 _MODIFIED_SHARE: Final = 0.03
@@ -157,6 +161,9 @@ def _smp(topology: Topology, random: Random, host: str, number: int) -> RandomMa
         # It goes back along the same ports, as its initial path would go there.
         back = int.from_bytes(SMP_PATH.pack([0, *reversed(path)]), "big")
         smp = smp.replace(method=MadMethod.GET_RESP, d=1, hop_pointer=len(path) + 1, return_path=back)
+    elif path is not None and random.random() < _LOST_SHARE:
+        hops = {name: random.randint(0, _MOST_HOPS) for name in ("hop_pointer", "hop_count")}
+        smp = smp.replace(**hops, d=random.getrandbits(1))
     return RandomMad(VL15, smp_packet(smp, slid, dlid, number).data, asked.repairs)
 
 

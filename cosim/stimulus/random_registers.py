@@ -11,7 +11,7 @@ from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.random_settings import random_times
 from cosim.topology.topology import Topology
 from wire import registers
-from wire.codes import LID_MULTICAST_MIN, SERVICE_LEVELS, PortPhysicalState, PortState, mtu_code, operational_vls
+from wire.codes import LID_MULTICAST_MIN, SERVICE_LEVELS, VL15, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.port_tables import P_KEY_TABLE
 from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, Detail, NodeRegister, PacketCounter, PortRegister
@@ -161,6 +161,7 @@ def _refused(topology: Topology, random: Random, name: str) -> tuple[int, int]:
         *((address, _too_wide(random, bits)) for address, bits in random.sample(sorted(details.items()), 1)),
         *((registers.port_address(port, register), 0) for register in _NOT_ZERO),
         *((registers.port_address(port, register), _no_code(random, codes)) for register, codes in _CODES.items()),
+        (registers.vl_xmit_wait_address(port, random.choice((*range(node.vls), VL15))), _too_wide(random, DETAIL_BITS)),
         (registers.port_address(port, PortRegister.NEIGHBOR_MTU), _beyond(random, int(mtu_code(node.mtu)))),
         (registers.port_address(port, PortRegister.OPERATIONAL_VLS), _beyond(random, operational_vls(node.vls))),
         (registers.node_address(NodeRegister.LEASE_SECOND), 0),
@@ -221,7 +222,9 @@ def _nowhere(topology: Topology, random: Random, name: str) -> int:
     else:
         kinds += [
             registers.node_address(random.choice((NodeRegister.LINEAR_FDB_TOP, NodeRegister.LIFE_TIME))),
-            registers.port_address(1, random.choice((PortRegister.HOQ_LIFE, PortRegister.PARTITION))),
+            registers.port_address(
+                1, random.choice((PortRegister.HOQ_LIFE, PortRegister.PARTITION, PortRegister.CONGESTION))
+            ),
             registers.lft_address(random.randrange(0xC000)),
             registers.sl_to_vl_address(1, 1, random.randrange(SERVICE_LEVELS)),
         ]

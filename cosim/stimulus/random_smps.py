@@ -66,7 +66,7 @@ _PROBABLE: Final = (
 _ATTRIBUTES: Final = (*SmaAttribute, *_PROBABLE, *_PROBABLE, 0x0000, 0x0013, 0xFF00)
 _LIFE_TIMES: Final = (31, 31, 20, 19, 2, 1, 0)
 _LEASE_PERIODS: Final = (0, 1, 2, 0xFFFF)
-_STATES: Final = (0,) * 12 + (1, 3, 4, 4, 2, 5, 15)
+_STATES: Final = (0,) * 12 + (1, 3, 3, 3, 4, 4, 4, 2, 5, 15)
 _PHYSICAL_STATES: Final = (0,) * 40 + (1, 2, 2, 3, 4, 15)
 _MOST_SUBNET_TIMEOUT: Final = 2
 _MOST_PORT: Final = 0xFF
@@ -159,7 +159,11 @@ def _switch_info(topology: Topology, random: Random, node: str, modifier: int) -
     if not _is_switch(topology, node):
         return SWITCH_INFO.pack(), ()
     top = max(agent_lids(topology).values())
-    chosen = top if random.random() >= _WRONG_SHARE else random.choice((0, random.randrange(top), 0xFFFF))
+    chosen = (
+        top
+        if random.random() >= _WRONG_SHARE
+        else random.choice((0, random.randrange(top), _lft_size(topology, node), 0xFFFF))
+    )
     # Elsewhere, what is in no group would go somewhere, and among several switches in circles.
     default = random.choice((_MOST_PORT, random.randint(0, _MOST_PORT))) if _may_multiply(topology) else _MOST_PORT
     data = SWITCH_INFO.pack(
@@ -175,6 +179,13 @@ def _switch_info(topology: Topology, random: Random, node: str, modifier: int) -
     )
     address = registers.node_address(registers.NodeRegister.LINEAR_FDB_TOP)
     return data, (Repair(topology.index[node], address, top),) if chosen != top else ()
+
+
+def _lft_size(topology: Topology, node: str) -> int:
+    """LinearFDBCap of a switch: LinearFDBTop is less."""
+    parameters = topology.fabric.nodes[node]
+    assert isinstance(parameters, SwitchParameters)
+    return parameters.lft_size
 
 
 def _may_multiply(topology: Topology) -> bool:

@@ -186,6 +186,5 @@ class Counters:
 
     def write_atomically(self, cycle: int, counter: Counted, value: int) -> None:
         """A write of its 64 bits visible in a cycle; an increment in that cycle is lost."""
-        if value <= _WHOLE_MAX:
-            self._settle(cycle)
-            self._values[counter] = value
+        self._settle(cycle)
+        self._values[counter] = value

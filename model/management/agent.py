@@ -139,7 +139,7 @@ class Agent:
             self._kernel.at(self._kernel.now, DECIDE, self._look_at_traps)
             return
         by_itself = new == PortState.DOWN and not by_write
-        came_up = old == PortState.DOWN and new == PortState.INITIALIZE
+        came_up = old == PortState.DOWN
         if (by_itself or came_up) and self._changed_in != self._kernel.now:  # several ports make one event
             self._changed_in = self._kernel.now
             self._kernel.at(self._kernel.now + 1, UPDATE, self._set_port_state_change)

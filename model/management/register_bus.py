@@ -89,7 +89,7 @@ class Bus:
             _write_port(self._ports[page - 1], offset, value)
         elif (page, offset) != _LEASE_SECOND:
             self._node.write_register(page, offset, value)
-        elif 1 <= value < 1 << DATA_BITS:
+        elif value:
             self._node.agent.lease_second = value
 
     def _join_halves(self, operation: tuple[int, Counted, int]) -> None:
@@ -110,8 +110,7 @@ class Bus:
 
     def _write_update_errors(self, operation: tuple[int, int, int]) -> None:
         page, value, chosen = operation
-        if value < 1 << DATA_BITS:
-            self._ports[page - 1].status.counters.write_flow_ctl_update_errors(value, chosen)
+        self._ports[page - 1].status.counters.write_flow_ctl_update_errors(value, chosen)
 
     def read(self, address: int, take: Callable[[int], None]) -> None:
         """A bus read: `take` gets what is visible in the cycle in which it is called, two cycles later."""
@@ -236,7 +235,7 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             flow.overrun_errors = value
         case PortRegister.PHYSICAL_STATE if value in _PHYSICAL_STATES:
             port.set_physical_state(PortPhysicalState(value))
-        case PortRegister.EXTENDED_LOW if value < 1 << DATA_BITS:
+        case PortRegister.EXTENDED_LOW:
             counters.extended_low = value
         case PortRegister.VL_HIGH_LIMIT if arbitration is not None and value < 1 << 8:
             arbitration.high_limit = value
@@ -246,7 +245,7 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             limits.set_stall_count(value)
         case PortRegister.PARTITION if partition is not None and value <= _CHECKS:
             partition.checks = value
-        case PortRegister.CONGESTION if congestion is not None and value < 1 << DATA_BITS:
+        case PortRegister.CONGESTION if congestion is not None:
             congestion.write(value)
         case _ if partition is not None and 0 <= offset - P_KEYS < P_KEY_TABLE.count:
             if value < 1 << _P_KEY_BITS:
