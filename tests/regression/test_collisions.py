@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from cosim.engines import session
-from cosim.engines.base import Run, RunOptions
+from cosim.engines.base import MODEL, Run, RunOptions
 from cosim.engines.simulation import run
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.bus_bring_up import bus_bring_up, write
 from cosim.stimulus.packet import ud_packet
 from cosim.stimulus.run_spec import RunSpec
@@ -21,6 +22,7 @@ from verilog.design import fabric_design
 from wire.codes import P_KEY_DEFAULT, LinkWidth
 from wire.port_tables import P_KEY_TABLE
 from wire.registers import PartitionCheck, PortRegister, p_key_address, port_address
+from wire.row_crc import PERIOD
 from wire.stimulus import Control, Post
 from wire.trace import Kind, Record, Verdict
 from wire.trace_layout import RxData, TxData
@@ -103,6 +105,28 @@ def test_p_keys_are_found_while_those_beside_them_are_written(tmp_path: Path) ->
     )
     judged = [Verdict(RxData.verdict.read(record)) for record in seen if record.kind == Kind.RX_DATA]
     assert judged.count(Verdict.GOOD) == len(judged) > 150
+
+
+@pytest.mark.deep
+def test_nor_is_it_with_errors_and_all_that_check_sends(tmp_path: Path) -> None:
+    """The same hardware in ten checks, on Verilator."""
+    fabric_seed = random.randrange(1 << 32)
+    print(f"fabric seed {fabric_seed}")
+    design = None
+    for seed in range(1, 11):
+        options = CheckOptions(3, 2, cycles=30_000, seed=seed, sim=MODEL, fabric_seed=fabric_seed)
+        experiment = check_experiment(options)
+        fabric = experiment.topology.fabric
+        if design is None:
+            design, promising = with_rubbish(fabric_design(fabric, rows=True))
+            assert promising > 10
+        simulate = partial(session.simulate, "verilator", design)
+        with (
+            Run(simulate, experiment.spec(), RunOptions(tmp_path / "verilator", rows=PERIOD)) as rubbish,
+            run(MODEL, experiment.spec(), tmp_path / "model", rows=PERIOD) as expected,
+        ):
+            difference = compare(expected, rubbish).difference
+        assert difference is None, difference.report(Names(fabric), f"seed {seed}")
 
 
 def noted(seen: list[Record]) -> Callable[[Record], Record]:
