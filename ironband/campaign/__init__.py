@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -11,10 +13,19 @@ from ironband.common import FILE, input_errors
 __all__ = ["campaign"]
 
 
+_ADDRESS: Final = re.compile(r"((tcp|tls|ws|wss)://)?([^\s/:]+|\[[0-9a-fA-F:]+\]):\d{1,5}")
+
+
+def _address(context: click.Context, parameter: click.Parameter, text: str | None) -> str | None:
+    if text is not None and not (_ADDRESS.fullmatch(text) and int(text.rpartition(":")[2]) < 1 << 16):
+        raise click.BadParameter(f"{text!r}: expected an address such as tcp://host:8786")
+    return text
+
+
 @click.command()
 @click.argument("file", type=FILE)
 @click.option("--workers", type=click.IntRange(1, 1_024), help="On this machine.  [default: as many as processors]")
-@click.option("--scheduler", metavar="ADDRESS", help="Run on the workers of this Dask scheduler: tcp://host:8786.")
+@click.option("--scheduler", metavar="ADDRESS", callback=_address, help="Run on the workers of this Dask scheduler.")
 @click.option("--status", is_flag=True, help="Tell what the database has, and run nothing.")
 def campaign(file: Path, workers: int | None, scheduler: str | None, status: bool) -> int:
     """Run the campaign of FILE: checks, mutants, sweeps, curves.

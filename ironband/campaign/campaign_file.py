@@ -143,14 +143,14 @@ def _points(given: dict[str, Any], keys: set[str], folder: Path) -> Iterator[Run
     options = {key: value for key, value in given.items() if key not in ("loads", "queueing", "sim")}
     topology, text = _topology(given["topology"], folder) if "topology" in given else (None, "")
     named = {name: options.pop(name, None) for name in ("ports", "hot", "hot_share")}
-    load = _load(**named, **options | {"topology": topology})
+    load = _load(text, **named, **options | {"topology": topology})
     parameters = given | {"sim": given.get("sim", default_engine(topology))}
     yield CurveRun(parameters, digest(text), load, given["queueing"], given["loads"])
 
 
 @cache
-def _load(**options: Any) -> Load:
-    """A fabric is read and checked once for all its points."""
+def _load(text: str, **options: Any) -> Load:
+    """A fabric, of whose file this is the text, is checked once for all its points."""
     return load_asked(**options)
 
 

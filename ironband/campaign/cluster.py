@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -25,6 +26,9 @@ _LOOK_SECONDS: Final = 0.05
 _LOG: Final = "log"
 _ADDRESS: Final = "scheduler.json"
 _ONLY_HERE: Final = ("--host", "127.0.0.1", "--no-dashboard")
+_LOUD: Final = ("distributed", "distributed.client", "distributed.gc")
+"""Loggers: what is of interest here is told in other words."""
+
 _SETTINGS: Final = {
     # A run whose worker dies is given to another one, once.
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
@@ -39,13 +43,15 @@ def scheduler_at(address: str) -> Iterator[Client]:
     Raises:
         UserError: there is none.
     """
-    # What it has to say is said in one line here.
-    for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+    for name in _LOUD:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    host, _, port = address.rpartition("/")[2].rpartition(":")
     try:
+        # A client would try again and again.
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except (OSError, ValueError, TypeError) as error:
-        raise UserError(f"scheduler {address!r}: {error}: expected the address of a Dask scheduler") from None
+    except OSError as error:
+        raise UserError(f"scheduler {address}: {error.strerror or error}: expected a Dask scheduler there") from None
     with client, client.as_current():
         yield client
 

@@ -11,6 +11,8 @@ from threading import Lock
 from typing import Any, Final
 
 from distributed import Client, Future, KilledWorker, wait
+from distributed.client import FuturesCancelledError
+from distributed.comm import CommClosedError
 
 from ironband.campaign.database import Done, Status
 from ironband.campaign.runs import MutantBuild, Run
@@ -48,27 +50,27 @@ def perform_all(
     under_way: dict[Future[Any], Run | MutantBuild] = {}
     while ready or under_way:
         revive()
-        while ready and len(under_way) < max(1, len(client.nthreads())):
-            one = ready.popleft()
-            if isinstance(one, MutantBuild):
-                future = client.submit(_build, one, sources, pure=False)
-            else:
-                made = None if one.build is None else built[one.build]
-                future = client.submit(_perform, one, sources, made, pure=False)
-                if one.build is not None and one == waiting[one.build][-1]:
-                    # The scheduler keeps what is built as long as it is needed, and makes it again if it is lost.
-                    del built[one.build]
-            under_way[future] = one
         try:
+            while ready and len(under_way) < max(1, len(client.nthreads())):
+                one = ready.popleft()
+                if isinstance(one, MutantBuild):
+                    future = client.submit(_build, one, sources, pure=False)
+                else:
+                    made = None if one.build is None else built[one.build]
+                    future = client.submit(_perform, one, sources, made, pure=False)
+                    if one.build is not None and one == waiting[one.build][-1]:
+                        # The scheduler keeps what is built as long as it is needed, and makes it again if it is lost.
+                        del built[one.build]
+                under_way[future] = one
             ended = wait(list(under_way), _LOOK_SECONDS, "FIRST_COMPLETED").done
         except TimeoutError:
             continue
+        except (CommClosedError, FuturesCancelledError):
+            raise UserError(
+                "the scheduler is gone: expected it until all runs are done; what is done is kept"
+            ) from None
         for future in ended:
             one = under_way.pop(future)
-            if future.status == "cancelled":
-                raise UserError(
-                    "the scheduler is gone: expected it until all runs are done, those that are will not be run again"
-                )
             lost = _lost(future)
             if isinstance(one, Run):
                 yield one, lost or future.result()
