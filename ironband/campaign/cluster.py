@@ -9,10 +9,11 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from distributed import Client
 
@@ -21,17 +22,20 @@ from toolchain.process import nothing_left, running
 
 __all__ = ["local_cluster", "scheduler_at"]
 
+_Result = TypeVar("_Result")
 _CONNECT_SECONDS: Final = 10.0
 _LOOK_SECONDS: Final = 0.05
 _LOG: Final = "log"
 _ADDRESS: Final = "scheduler.json"
-_ONLY_HERE: Final = ("--host", "127.0.0.1", "--no-dashboard")
+_ONLY_HERE: Final = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
 _LOUD: Final = ("distributed", "distributed.client", "distributed.gc")
 """Loggers: what is of interest here is told in other words."""
 
 _SETTINGS: Final = {
     # A run whose worker dies is given to another one, once.
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
+    "DASK_DISTRIBUTED__SCHEDULER__HTTP__ROUTES": "[]",
+    "DASK_DISTRIBUTED__WORKER__HTTP__ROUTES": "[]",
     "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
 }
 
@@ -64,7 +68,7 @@ def local_cluster(workers: int, directory: Path) -> Iterator[tuple[Client, Calla
         A client, and a function that starts a worker in place of each that has died.
 
     Raises:
-        UserError: the scheduler cannot run.
+        UserError: they cannot run.
     """
     environment = os.environ | _SETTINGS | {"PYTHONPATH": os.pathsep.join(path or str(Path.cwd()) for path in sys.path)}
     # What a worker that is killed leaves behind is removed with the directory.
@@ -88,8 +92,17 @@ def local_cluster(workers: int, directory: Path) -> Iterator[tuple[Client, Calla
                 if worker.poll() is not None:
                     team[place] = start_worker()
 
+        def waiting(ready: Callable[[], _Result], needed: Sequence[subprocess.Popen[bytes]]) -> _Result:
+            while not (result := ready()):
+                if all(process.poll() is not None for process in needed):
+                    *_, said = ["", *(directory / _LOG).read_text(errors="replace").splitlines()]
+                    raise UserError(f"a Dask cluster cannot run here: {said}")
+                time.sleep(_LOOK_SECONDS)
+            return result
+
         try:
-            with scheduler_at(_address(file, scheduler)) as client:
+            with scheduler_at(waiting(partial(_address, file), [scheduler])) as client:
+                waiting(client.nthreads, team)
                 yield client, revive
         finally:
             # All are asked at once; the stack waits for each in turn.
@@ -97,11 +110,8 @@ def local_cluster(workers: int, directory: Path) -> Iterator[tuple[Client, Calla
                 worker.terminate()
 
 
-def _address(file: Path, scheduler: subprocess.Popen[bytes]) -> str:
-    """The address that a scheduler writes to a file as it begins."""
-    while scheduler.poll() is None:
-        with suppress(FileNotFoundError, ValueError):
-            return str(json.loads(file.read_text())["address"])
-        time.sleep(_LOOK_SECONDS)
-    *_, said = ["", *file.with_name(_LOG).read_text(errors="replace").splitlines()]
-    raise UserError(f"a Dask scheduler cannot run: {said}")
+def _address(file: Path) -> str:
+    """What a scheduler has written to a file; empty as long as it has not."""
+    with suppress(FileNotFoundError, ValueError):
+        return str(json.loads(file.read_text())["address"])
+    return ""

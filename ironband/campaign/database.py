@@ -60,6 +60,9 @@ _VIEWS: Final[Mapping[str, tuple[str, str, str]]] = {
 }
 """By name: of which kind, and which parameters and figures are columns."""
 
+_COLUMNS: Final = {"set": "settings", "check": "found_by", "by": "difference"}
+"""What would be a keyword of SQL is called otherwise."""
+
 
 @dataclass(frozen=True)
 class Done:
@@ -184,7 +187,7 @@ def _prepare(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _columns(place: str, names: Sequence[str]) -> Iterator[str]:
-    return (f"json_extract({place}, '$.{name}') AS \"{name}\"" for name in names)
+    return (f"json_extract({place}, '$.{name}') AS {_COLUMNS.get(name, name)}" for name in names)
 
 
 def _require(path: Path, connection: sqlite3.Connection) -> None:

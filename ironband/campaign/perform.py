@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from distributed import Client, Future, KilledWorker, wait
 from distributed.client import FuturesCancelledError
-from distributed.comm import CommClosedError
+from distributed.comm.core import CommClosedError
 
 from ironband.campaign.database import Done, Status
 from ironband.campaign.runs import MutantBuild, Run

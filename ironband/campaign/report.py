@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
@@ -76,7 +77,10 @@ def _workers(scheduler: str | None, workers: int | None) -> Iterator[tuple[Clien
 
     with ExitStack() as stack:
         if scheduler is not None:
-            yield stack.enter_context(scheduler_at(scheduler)), lambda: None
+            client = stack.enter_context(scheduler_at(scheduler))
+            if not client.nthreads():
+                print(f"campaign: no workers at {scheduler} yet", file=sys.stderr)
+            yield client, lambda: None
             return
         directory = stack.enter_context(work_directory())
         yield stack.enter_context(local_cluster(workers or os.cpu_count() or 1, directory))
@@ -101,6 +105,6 @@ def _description(runs: Sequence[Run], outcomes: Outcomes, sources: str, others: 
         yield f"{status}: {run.replay}"
         if said := report.strip().splitlines():
             # Of a traceback the last line says what happened.
-            yield f"  {said[-1 if status == 'error' else 0]}"
+            yield f"  {said[-1 if said[0].startswith('Traceback') else 0]}"
     if len(wrong) > _MOST_TOLD:
         yield f"and {len(wrong) - _MOST_TOLD:,} more: the database has all of them"

@@ -9,11 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from distributed import LocalCluster
 
 from cosim.experiments import check
 from ironband import main
 from tests.ironband.command import COMMAND, one_line_error
+from tests.ironband.dask_threads import dask_threads
 
 ALL_KINDS = """
 database = "made/c.sqlite"
@@ -36,10 +36,8 @@ sim = "model"
 @pytest.fixture(scope="module")
 def scheduler():
     """The address of a scheduler with a worker, in this process."""
-    with LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
-    ) as cluster:
-        yield cluster.scheduler_address
+    with dask_threads(1) as address:
+        yield address
 
 
 def told(capsys, *arguments):

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from itertools import count
 
 import pytest
-from distributed import LocalCluster
 
 from cosim.experiments.mutation_task import MutationTask
-from ironband.campaign.cluster import local_cluster, scheduler_at
-from ironband.campaign.perform import perform_all
 from ironband.campaign.runs import MutantBuild, Result, Run
 from ironband.campaign.sources import sources_digest
+from tests.ironband.dask_threads import dask_threads
 from toolchain.errors import UserError
 
 
@@ -69,14 +67,28 @@ class OfBuild(Run):
         return Result(True, {"made": made})
 
 
+@pytest.fixture
+def cluster():
+    """The module. Dask takes a second to import, and each of pytest-xdist's workers collects all tests."""
+    from ironband.campaign import cluster
+
+    return cluster
+
+
+def perform_all(*arguments):
+    from ironband.campaign import perform
+
+    return perform.perform_all(*arguments)
+
+
 def outcomes(client, revive, *names, sources=None):
     runs = [Fake({"number": number}, name) for number, name in enumerate(names)]
     found = {run.inputs: done for run, done in perform_all(client, revive, runs, sources or sources_digest())}
     return [found[name] for name in names]
 
 
-def test_a_worker_that_dies_loses_its_own_run_and_errors_are_told(tmp_path):
-    with local_cluster(1, tmp_path) as (client, revive):
+def test_a_worker_that_dies_loses_its_own_run_and_errors_are_told(cluster, tmp_path):
+    with cluster.local_cluster(1, tmp_path) as (client, revive):
         passed, died, failed, raised, refused = outcomes(client, revive, "passes", "dies", "fails", "raises", "refuses")
         other = outcomes(client, revive, "passes", sources="other")[0]
     assert (passed.status, failed.status, failed.report) == ("passed", "failed", "fails")
@@ -93,17 +105,23 @@ def test_a_worker_that_dies_loses_its_own_run_and_errors_are_told(tmp_path):
             os.kill(process, 0)
 
 
-def test_what_several_runs_need_is_built_once_before_them_and_if_it_fails_so_do_they():
+def test_what_several_runs_need_is_built_once_before_them_and_if_it_fails_so_do_they(cluster):
     runs = [OfBuild({}, str(number), number % 3) for number in range(9)]
-    with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, protocol="tcp", host="127.0.0.1", dashboard_address=None
-        ) as cluster,
-        scheduler_at(cluster.scheduler_address) as client,
-    ):
+    with dask_threads(2) as address, cluster.scheduler_at(address) as client:
         found = [(run.seed, done) for run, done in perform_all(client, lambda: None, runs, sources_digest())]
     assert len(found) == 9
     for seed, done in found:
         assert done.report == ("" if seed else "nothing is made of this")
     made = {seed: {done.figures["made"] for number, done in found if number == seed} for seed in (1, 2)}
     assert sorted(made.values(), key=min) == [{0}, {1}]
+
+
+def test_workers_that_cannot_run_are_told_with_what_they_said(cluster, tmp_path, monkeypatch):
+    (tmp_path / "distributed").mkdir()
+    (tmp_path / "distributed/__init__.py").write_text("raise ImportError('broken')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with (
+        pytest.raises(UserError, match="a Dask cluster cannot run here: ImportError: broken"),
+        cluster.local_cluster(1, tmp_path),
+    ):
+        pass
