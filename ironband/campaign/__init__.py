@@ -8,7 +8,7 @@ from typing import Final
 
 import click
 
-from ironband.common import FILE, input_errors
+from ironband.common import input_errors
 
 __all__ = ["campaign"]
 
@@ -23,7 +23,7 @@ def _address(context: click.Context, parameter: click.Parameter, text: str | Non
 
 
 @click.command()
-@click.argument("file", type=FILE)
+@click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--workers", type=click.IntRange(1, 1_024), help="On this machine.  [default: as many as processors]")
 @click.option("--scheduler", metavar="ADDRESS", callback=_address, help="Run on the workers of this Dask scheduler.")
 @click.option("--status", is_flag=True, help="Tell what the database has, and run nothing.")

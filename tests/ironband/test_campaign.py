@@ -148,7 +148,7 @@ def test_an_interrupted_campaign_keeps_what_is_done_and_leaves_nothing_behind(tm
     ("arguments", "message"),
     [
         ([], "Missing argument 'FILE'."),
-        (["none.toml"], "campaign 'none.toml': No such file or directory"),
+        (["none.toml"], "Invalid value for 'FILE': File 'none.toml' does not exist."),
         (["broken.toml"], "broken.toml: Invalid value (at line 1, column 5)"),
         (["c.toml"], "c.toml: check[0].port: unknown key"),
         (["c.toml", "--workers", "0"], "Invalid value for '--workers': 0 is not in the range 1<=x<=1024."),
