@@ -99,8 +99,9 @@ class CheckRun(Run):
         from ironband.check_report import check_json
 
         found = check(self.options, work_dir)
-        left_out = {*_TOLD_ELSEWHERE, *asdict(self.options)}
-        figures = {name: value for name, value in check_json(self.options, found).items() if name not in left_out}
+        given = asdict(self.options).items()
+        told = (one for one in check_json(self.options, found).items() if one not in given)
+        figures = {name: value for name, value in told if name not in _TOLD_ELSEWHERE}
         return Result(found.held, figures, "\n".join([*found.faults, *filter(None, [found.report])]))
 
 
