@@ -1,5 +1,6 @@
 """`ironband campaign`: what it says, what its database has, how it goes on, and what it refuses."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -182,8 +183,10 @@ def test_mutants_are_built_once_and_found_as_mutate_finds_them(capsys):
     Path("c.toml").write_text(
         'database = "made/c.sqlite"\n[[mutate]]\ncount = 8\nseeds = 2\nchecks = 1\ncycles = 12000\n'
     )
-    arguments = ["mutate", "--count", "8", "--seed", "2", "--checks", "1", "--cycles", "12000"]
-    status = main([*arguments])
-    killed, survived = capsys.readouterr().out.splitlines()[:-1][-1].split()[1:3]
-    assert told(capsys)[0] == status
-    assert told(capsys)[1]["mutate"] == [8, int(killed), int(survived), 0, 0, 0]
+    status = main(["mutate", "--count", "8", "--seed", "2", "--checks", "1", "--cycles", "12000", "--json", "m.json"])
+    found = json.loads(Path("m.json").read_text())
+    capsys.readouterr()
+    assert told(capsys)[:2] == (status, {"mutate": [8, found["killed"], found["survived"], 0, 0, 0]})
+    assert rows("SELECT number, verdict, found_by, cycle, difference FROM mutants ORDER BY number") == [
+        (one["mutant"]["number"], one["verdict"], one["check"], one["cycle"], one["by"]) for one in found["mutants"]
+    ]
