@@ -23,7 +23,7 @@ from toolchain.process import nothing_left, running
 __all__ = ["local_cluster", "scheduler_at"]
 
 _Result = TypeVar("_Result")
-_CONNECT_SECONDS: Final = 10.0
+_CONNECT_SECONDS: Final = 30.0
 _LOOK_SECONDS: Final = 0.05
 _LOG: Final = "log"
 _ADDRESS: Final = "scheduler.json"

@@ -116,6 +116,7 @@ def test_runs_of_other_sources_are_kept_and_not_taken_for_these(capsys, schedule
     )
 
 
+@pytest.mark.slow
 def test_an_interrupted_campaign_keeps_what_is_done_and_leaves_nothing_behind(tmp_path):
     text = ALL_KINDS.partition("[[sweep]]")[0].replace('"3..4"', "3").replace("4000", "[4000, 50000000]")
     Path("c.toml").write_text(text)

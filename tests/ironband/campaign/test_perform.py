@@ -87,6 +87,7 @@ def outcomes(client, revive, *names, sources=None):
     return [found[name] for name in names]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_loses_its_own_run_and_errors_are_told(cluster, tmp_path):
     with cluster.local_cluster(1, tmp_path) as (client, revive):
         passed, died, failed, raised, refused = outcomes(client, revive, "passes", "dies", "fails", "raises", "refuses")
