@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,7 +14,10 @@ from ironband.common import DIRECTORY, PORTS, SEED, NumberRange, input_errors, j
 from ironband.inputs import topology_asked
 from toolchain.atomic_files import output_directory
 
-__all__ = ["curves"]
+if TYPE_CHECKING:
+    from cosim.experiments.curves import Load
+
+__all__ = ["curves", "default_engine", "load_asked"]
 
 _PORTS = 8
 _LOADS = "0.1,0.2,0.3,0.4,0.5,0.55,0.6,0.65,0.7,0.75,0.8,0.85,0.9,0.95,0.98,1.0"
@@ -81,41 +82,48 @@ def curves(
 
     TOPOLOGY is a file of ibsim or ibnetdiscover, or the name of one that comes with Ironband.
     """
-    if given["pattern"] != "hotspot" and (hot, hot_share) != (None, None):
-        raise click.UsageError(f"--hot, --hot-share: expected with --pattern hotspot, not {given['pattern']}")
-    if topology is not None and ports is not None:
-        raise click.UsageError("--ports, --topology: expected one of them")
     with input_errors():
-        file = None if topology is None else topology_asked(topology)
-        if file is None:
-            with _usage_errors():
-                check_pattern(given["pattern"], ports or _PORTS)
-        fabric = None
-        if file is not None:
-            from cosim.scenario.scenario_file import scenario_of
-
-            # Checked with some flow between all hosts: they have ways to each other that take packets so large.
-            flow = {"from": "*", "to": "*", "rate": 1.0, "size": given["size"]}
-            table = {"topology": str(file.resolve()), "cycles": given["cycles"], "flows": [flow]}
-            fabric = scenario_of(table, file.name, file.stem, Path())
-
-        from cosim.experiments.curves import Load
-
-        with _usage_errors():
-            load = Load(**given, ports=ports or _PORTS, fabric=fabric, hot=hot, warm_up=given["cycles"] // 4)
-
+        try:
+            load = load_asked(ports, topology, hot, hot_share, **given)
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
         directory = output_directory(out)
 
         from ironband.curves_report import report_curves
 
-        load = load if hot_share is None else replace(load, hot_share=hot_share)
-        return report_curves(load, loads, sim or (ENGINES[0] if file is None else MODEL), directory, json_file)
+        return report_curves(load, loads, sim or default_engine(topology), directory, json_file)
 
 
-@contextmanager
-def _usage_errors() -> Iterator[None]:
-    """What the options ask for cannot be: bad use."""
-    try:
-        yield
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
+def default_engine(topology: str | None) -> str:
+    """What simulates unless another is asked for."""
+    return ENGINES[0] if topology is None else MODEL
+
+
+def load_asked(ports: int | None, topology: str | None, hot: str | None, hot_share: float | None, **given: Any) -> Load:
+    """The load as the options say; those that are GIVEN have the names of its attributes.
+
+    Raises:
+        ValueError: there can be none.
+        UserError: there is no such topology, or packets so large have no way through it.
+    """
+    if given["pattern"] != "hotspot" and (hot, hot_share) != (None, None):
+        raise ValueError(f"--hot, --hot-share: expected with --pattern hotspot, not {given['pattern']}")
+    if topology is not None and ports is not None:
+        raise ValueError("--ports, --topology: expected one of them")
+    fabric = None
+    if topology is None:
+        check_pattern(given["pattern"], ports or _PORTS)
+    else:
+        file = topology_asked(topology)
+
+        from cosim.scenario.scenario_file import scenario_of
+
+        # Checked with some flow between all hosts: they have ways to each other that take packets so large.
+        flow = {"from": "*", "to": "*", "rate": 1.0, "size": given["size"]}
+        table = {"topology": str(file.resolve()), "cycles": given["cycles"], "flows": [flow]}
+        fabric = scenario_of(table, file.name, file.stem, Path())
+
+    from cosim.experiments.curves import Load
+
+    load = Load(**given, ports=ports or _PORTS, fabric=fabric, hot=hot, warm_up=given["cycles"] // 4)
+    return load if hot_share is None else replace(load, hot_share=hot_share)

@@ -15,6 +15,7 @@ _BAD_USE = 2
 
 SUBCOMMANDS: Final = {
     "bench": "Latency, throughput, speed and memory, each beside its target.",
+    "campaign": "Run the campaign of FILE: checks, mutants, sweeps, curves.",
     "check": "Random traffic in a switch or a fabric: RTL against golden model.",
     "curves": "Throughput and latency over offered load, of VOQs and of FIFOs.",
     "export": "Write a switch as Verilog, with test bench and FuseSoC core.",

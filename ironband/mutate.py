@@ -35,7 +35,8 @@ def mutate(json_file: Path | None, **given: Any) -> int:
     if a mutant survives all checks. Needs the extra `synth`.
     """
     with input_errors():
-        from cosim.experiments.mutation import MutationTask, draw, outcomes
+        from cosim.experiments.mutation import draw, outcomes
+        from cosim.experiments.mutation_task import MutationTask
         from ironband.mutate_report import describe, keep, kept
         from ironband.progress import stages, text_console
         from toolchain.errors import UserError

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cosim.experiments.mutation import MutationTask, Outcome
+from cosim.experiments.mutation import Outcome
+from cosim.experiments.mutation_task import MutationTask
 from ironband.common import write_json
 from toolchain.errors import UserError
 from verilog.mutants import Mutant

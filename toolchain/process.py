@@ -13,7 +13,7 @@ from pathlib import Path
 
 from toolchain.errors import UserError
 
-__all__ = ["BuildFailed", "ProcessTimeout", "in_foreground", "run_logged", "run_tool", "running"]
+__all__ = ["BuildFailed", "ProcessTimeout", "in_foreground", "nothing_left", "run_logged", "run_tool", "running"]
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _PR_SET_PDEATHSIG = 1
@@ -78,8 +78,7 @@ def in_foreground(command: Sequence[str], *, env: Mapping[str, str]) -> Iterator
     Raises:
         OSError: it cannot be run.
     """
-    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    before = _children()
+    before = _adopting()
     process: subprocess.Popen[bytes] | None = None
     try:
         process = subprocess.Popen(command, env=dict(env), preexec_fn=_die_with_parent)
@@ -87,6 +86,16 @@ def in_foreground(command: Sequence[str], *, env: Mapping[str, str]) -> Iterator
     finally:
         # It may run already when an interruption keeps us from hearing of it.
         _end_children(process, before)
+
+
+@contextlib.contextmanager
+def nothing_left() -> Iterator[None]:
+    """What the block has started, or what was started by that, is ended with the block if it still runs."""
+    before = _adopting()
+    try:
+        yield
+    finally:
+        _end_children(None, before)
 
 
 def run_logged(
@@ -132,6 +141,12 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
             os.killpg(process.pid, number)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_GRACE_SECONDS)
+
+
+def _adopting() -> set[int]:
+    """Our children; from now on those are too whose own parents end."""
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    return _children()
 
 
 def _children() -> set[int]:

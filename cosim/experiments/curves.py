@@ -29,7 +29,18 @@ from cosim.topology.topology import Port
 from toolchain.parallel import in_parallel
 from wire.parameters import node_text
 
-__all__ = ["Curve", "CurveError", "Ideal", "Load", "Point", "Queueing", "ideal_curve", "measure_curve", "time_alone"]
+__all__ = [
+    "Curve",
+    "CurveError",
+    "Ideal",
+    "Load",
+    "Point",
+    "Queueing",
+    "ideal_curve",
+    "measure_curve",
+    "measure_point",
+    "time_alone",
+]
 
 Queueing = Literal["voq", "fifo"]
 Ideal = Literal["output queues", "input FIFO"]
@@ -189,11 +200,20 @@ def _points(
     work_dir: Path,
     progress: Callable[[float], None] = lambda rate: None,
 ) -> list[Point]:
-    points, receivers = [], load.receivers
+    points = []
     for rate in rates:
-        points.append(_measure(engine, load.scenario(queueing, rate), receivers, load.warm_up, rate, work_dir))
+        points.append(measure_point(engine, queueing, load, rate, work_dir))
         progress(rate)
     return points
+
+
+def measure_point(engine: str, queueing: Queueing, load: Load, rate: float, work_dir: Path) -> Point:
+    """Run an engine at one offered load.
+
+    Raises:
+        As `measure_curve`.
+    """
+    return _measure(engine, load.scenario(queueing, rate), load.receivers, load.warm_up, rate, work_dir)
 
 
 def _measure(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
@@ -12,60 +11,25 @@ from typing import Final, Literal
 
 from cosim.engines import session, simulation
 from cosim.engines.base import MODEL, Run, RunOptions
-from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.experiments.check_experiment import check_experiment
+from cosim.experiments.mutation_task import MutationTask
 from cosim.simulators.cocotb_results import SimulationFailed
 from cosim.trace.compare import Names, compare
 from toolchain.errors import UserError
 from toolchain.parallel import in_parallel
+from toolchain.temporary_directory import temporary_directory
 from verilog.design import Design, fabric_design
 from verilog.mutants import PLUSARG, DrawnMutants, Mutant, drawn_mutants, with_mutants
 from wire.parameters import SwitchParameters
 from wire.row_crc import PERIOD
 from wire.trace import Kind, Record
 
-__all__ = ["MutationTask", "Outcome", "Verdict", "draw", "outcomes"]
+__all__ = ["Outcome", "Verdict", "built", "draw", "mutants_of_build", "outcome", "outcomes"]
 
 Verdict = Literal["killed", "survived"]
 
-_PORTS: Final = 3
-_VLS: Final = 2
-_FABRIC_SEED: Final = 9
-"""Whose switch cuts through, has a queue for each output, and two readers."""
-
-_BUILD: Final = 250
-"""Mutants in one simulation: more take longer to compile than they save."""
-
 _CHUNK: Final = 8
 """Mutants that a process runs before it says what became of them."""
-
-_ERROR_FREE: Final = 4
-"""Every so manieth check is one without errors."""
-
-
-@dataclass(frozen=True)
-class MutationTask:
-    """What is drawn, and what each mutant is put through.
-
-    Attributes:
-        node: which kind is broken, in a fabric of a switch with three ports and an adapter at each.
-        count: mutants.
-        seed: they are drawn from this.
-        checks: that a mutant is run through until one finds it, each with a seed of its own.
-        cycles: of a check.
-    """
-
-    node: Literal["switch", "adapter"] = "switch"
-    count: int = 1_000
-    seed: int = 1
-    checks: int = 8
-    cycles: int = 20_000
-
-    def options(self, number: int) -> CheckOptions:
-        """Of check 1, 2, ..., of the same fabric."""
-        errors = number % _ERROR_FREE != 0
-        return CheckOptions(
-            _PORTS, _VLS, cycles=self.cycles, seed=number, errors=errors, sim=MODEL, fabric_seed=_FABRIC_SEED
-        )
 
 
 @dataclass(frozen=True)
@@ -110,17 +74,13 @@ def outcomes(
         UserError: RTL and model differ where nothing is broken.
         What compiling a simulation raises.
     """
-    for group in _batches(drawn.mutants, _BUILD):
+    for numbers in task.builds:
+        group = mutants_of_build(drawn, numbers)
         left = [mutant for mutant in group if mutant.number not in done]
         if not left:
             continue
         building(len(group))
-        design = with_mutants(drawn, group)
-        # Compiles, and shows that it is the netlist of before, where none is broken.
-        if (difference := _difference(task, design, 1, 0)) is not None:
-            raise UserError(
-                f"check 1 finds a difference where nothing is broken: cycle {difference[0]}, {difference[1]}"
-            )
+        design = built(task, drawn, group)
         processes = os.cpu_count() or 1
         for chunk in _batches(left, _CHUNK * processes):
             shares = (chunk[number::processes] for number in range(processes))
@@ -129,15 +89,39 @@ def outcomes(
                     yield from found
 
 
+def mutants_of_build(drawn: DrawnMutants, numbers: range) -> list[Mutant]:
+    """Those of one of a task's builds."""
+    return [mutant for mutant in drawn.mutants if mutant.number in numbers]
+
+
+def built(task: MutationTask, drawn: DrawnMutants, group: Sequence[Mutant]) -> Design:
+    """The design with these mutants, compiled.
+
+    Raises:
+        UserError: RTL and model differ where nothing is broken.
+        What compiling a simulation raises.
+    """
+    design = with_mutants(drawn, group)
+    # Compiles, and shows that it is the netlist of before, where none is broken.
+    if (difference := _difference(task, design, 1, 0)) is not None:
+        raise UserError(f"check 1 finds a difference where nothing is broken: cycle {difference[0]}, {difference[1]}")
+    return design
+
+
 def _batches(mutants: Sequence[Mutant], size: int) -> Iterator[Sequence[Mutant]]:
     return (mutants[start : start + size] for start in range(0, len(mutants), size))
 
 
 def _outcomes(task: MutationTask, design: Design, mutants: Sequence[Mutant]) -> list[Outcome]:
-    return [_outcome(task, design, mutant) for mutant in mutants]
+    return [outcome(task, design, mutant) for mutant in mutants]
 
 
-def _outcome(task: MutationTask, design: Design, mutant: Mutant) -> Outcome:
+def outcome(task: MutationTask, design: Design, mutant: Mutant) -> Outcome:
+    """What becomes of one mutant of a design that was built with it.
+
+    Raises:
+        What compiling a simulation raises.
+    """
     for number in range(1, task.checks + 1):
         found = _difference(task, design, number, mutant.number)
         if found is not None:
@@ -149,8 +133,8 @@ def _outcome(task: MutationTask, design: Design, mutant: Mutant) -> Outcome:
 def _difference(task: MutationTask, design: Design, number: int, mutant: int) -> tuple[int, str] | None:
     """Cycle and kind of the first difference of a check of a mutant; of none if that is 0."""
     experiment = check_experiment(task.options(number))
-    with tempfile.TemporaryDirectory(prefix="ironband-") as folder:
-        options = RunOptions(Path(folder), rows=PERIOD, plusargs=(f"+{PLUSARG}={mutant}",))
+    with temporary_directory() as folder:
+        options = RunOptions(folder, rows=PERIOD, plusargs=(f"+{PLUSARG}={mutant}",))
         engine = partial(session.simulate, "verilator", design)
         try:
             with Run(engine, experiment.spec(), options) as run:

@@ -21,7 +21,7 @@ from cosim.stimulus.flows import message_streams, scenario_streams
 from cosim.stimulus.packet import Packet, is_of_transport
 from toolchain.parallel import in_parallel
 
-__all__ = ["Outcome", "outcomes"]
+__all__ = ["Outcome", "outcome", "outcomes"]
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _outcomes(
 ) -> list[Outcome]:
     found = []
     for number, scenario in enumerate(scenarios):
-        found.append(_outcome(scenario, engine, work_dir / str(number), warm_up))
+        found.append(outcome(scenario, engine, work_dir / str(number), warm_up))
         progress(scenario)
     return found
 
@@ -101,7 +101,12 @@ class _Offered(Observer):
         self.count += not is_of_transport(packet.data)
 
 
-def _outcome(scenario: Scenario, engine: str, work_dir: Path, warm_up: float) -> Outcome:
+def outcome(scenario: Scenario, engine: str, work_dir: Path, warm_up: float = 0.0) -> Outcome:
+    """Run one scenario; the arguments are those of `outcomes`.
+
+    Raises:
+        What the engines raise (cosim.engines.simulation.run).
+    """
     experiment = scenario_experiment(scenario)
     topology, end = experiment.topology, experiment.end
     begin = experiment.start + round(warm_up * scenario.cycles)

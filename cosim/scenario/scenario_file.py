@@ -17,7 +17,7 @@ from cosim.topology.topology_file import read_topology
 from wire.meaning import label
 from wire.parameters import NodeIdentity, SwitchParameters, adapter_port, port_text
 
-__all__ = ["load_scenario", "parse_scenario", "read_table", "scenario_of"]
+__all__ = ["first_error", "load_scenario", "parse_scenario", "read_table", "read_toml", "scenario_of"]
 
 
 def load_scenario(name_or_path: str) -> Scenario:
@@ -38,13 +38,22 @@ def read_table(name_or_path: str) -> tuple[dict[str, Any], Path]:
         ScenarioError: there is none, it cannot be read, or it is not TOML.
     """
     path = find_scenario(name_or_path)
+    return read_toml(path, "scenario", name_or_path), path
+
+
+def read_toml(path: Path, what: str, file: str) -> dict[str, Any]:
+    """What a TOML file holds; `what` it is to be and `file` are what errors call it.
+
+    Raises:
+        ScenarioError: it cannot be read, or it is not TOML.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise ScenarioError(f"scenario {name_or_path!r}: {error.strerror}") from None
+        raise ScenarioError(f"{what} {file!r}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{name_or_path}: byte {error.start} is not UTF-8, expected a TOML file") from None
-    return _toml(text, name_or_path), path
+        raise ScenarioError(f"{file}: byte {error.start} is not UTF-8, expected a TOML file") from None
+    return _toml(text, what, file)
 
 
 def parse_scenario(text: str, file: str, name: str = "scenario", folder: Path = Path()) -> Scenario:
@@ -54,17 +63,17 @@ def parse_scenario(text: str, file: str, name: str = "scenario", folder: Path = 
         ScenarioError: malformed TOML, or not a scenario.
         TopologyError: it names a topology file that is wrong.
     """
-    return scenario_of(_toml(text, file), file, name, folder)
+    return scenario_of(_toml(text, "scenario", file), file, name, folder)
 
 
-def _toml(text: str, file: str) -> dict[str, Any]:
+def _toml(text: str, what: str, file: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except ValueError as error:
         # Most often a TOMLDecodeError; an integer of thousands of digits is a plain ValueError.
         raise ScenarioError(f"{file}: {error}") from None
     except RecursionError:
-        raise ScenarioError(f"{file}: nested too deeply, expected a scenario") from None
+        raise ScenarioError(f"{file}: nested too deeply, expected a {what}") from None
 
 
 def scenario_of(table: dict[str, Any], file: str, name: str, folder: Path) -> Scenario:
@@ -88,7 +97,7 @@ def scenario_of(table: dict[str, Any], file: str, name: str, folder: Path) -> Sc
         # As JSON, for a strict validation takes an array for a tuple there.
         scenario = Scenario.model_validate_json(json.dumps({"name": name, **table}, default=str))
     except ValidationError as error:
-        raise ScenarioError(f"{file}: {_first_error(error)}") from None
+        raise ScenarioError(f"{file}: {first_error(error)}") from None
     return scenario.model_copy(update={"identities": identities, "notes": notes})
 
 
@@ -127,7 +136,7 @@ def _with_topology(
     return {**rest, **nodes, "links": links}, made.fabric.identities, topology.notes
 
 
-def _first_error(error: ValidationError) -> str:
+def first_error(error: ValidationError) -> str:
     """The first of pydantic's errors in one line: place, value, what was allowed."""
     first = error.errors()[0]
     message = first["msg"].removeprefix("Value error, ").replace("Input should be", "expected")

@@ -2,9 +2,12 @@
 
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
+
+from ironband.campaign.campaign_file import read_campaign
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/library.md").read_text()
@@ -31,6 +34,14 @@ def test_two_hosts_on_rtl_print_the_same_and_how_much_was_compared():
 
 def test_the_page_shows_the_whole_example():
     assert f"```python\n{(ROOT / 'examples/two_hosts.py').read_text()}```\n" in PAGE
+
+
+def test_a_page_shows_the_whole_campaign_and_how_many_runs_it_is():
+    file, page = ROOT / "examples/campaign.toml", (ROOT / "docs/campaign.md").read_text()
+    assert f"```toml\n{file.read_text()}```\n" in page
+    kinds = Counter(run.kind for run in read_campaign(file).runs)
+    for kind, count in kinds.items():
+        assert f"\n{kind:<8}{count:>8}{count:>13}" in page
 
 
 COCOTB = ("cocotb_two_hosts.py", "cocotb_open_port.py", "counted_switch/cocotb_counted_switch.py")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-NEVER = ("amaranth", "cocotb", "cocotb_test", "matplotlib", "numpy")
+NEVER = ("amaranth", "cocotb", "cocotb_test", "distributed", "matplotlib", "numpy")
 """Not before something is simulated or drawn."""
 
 NOT_FOR_USE = (*NEVER, "pydantic", "rich")
@@ -49,6 +49,13 @@ USES = {
         *("up star --rtl SW2", "up star --fail H1", "up star --guid2lid /dev/full", "up star --discover no/where"),
     ),
     "check": ("check --help", "check --ports 65", "check --load nan", "check --vls 3", "check --seed -1"),
+    "campaign": (
+        "campaign --help",
+        "campaign",
+        "campaign x",
+        "campaign bad.net --workers 0",
+        "campaign bad.net --scheduler y",
+    ),
     "bench": ("bench --help", "bench --only x", "bench --growth --quick", "bench --quick --only build36_s"),
     "show": (
         "show --help",
@@ -71,6 +78,7 @@ INPUTS = {
         *(f"run jam --waves {'x' * 250}.fst", "run jam --capture x.foo", "run jam --capture no/where.pcap"),
     ),
     "check": ("check --cycles 100", "check --sim icarus --waves a.vcd", "check --capture x.foo"),
+    "campaign": ("campaign broken.toml", "campaign lost.toml"),
     "play": ("play jam.pcapng --sim icarus --waves a.vcd",),
 }
 """What is known when a scenario has been read or made."""

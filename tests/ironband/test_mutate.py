@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cosim.experiments.mutation import MutationTask, Outcome
+from cosim.experiments.mutation import Outcome
+from cosim.experiments.mutation_task import MutationTask
 from ironband import main
 from ironband.mutate_report import describe, keep, kept
 from tests.ironband.command import one_line_error

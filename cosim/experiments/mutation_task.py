@@ -1,0 +1,53 @@
+"""Which mutants are drawn, how they are divided into builds, and which checks each is put through."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from cosim.engines.base import MODEL
+from cosim.experiments.check_experiment import CheckOptions
+
+__all__ = ["MutationTask"]
+
+_PORTS: Final = 3
+_VLS: Final = 2
+_FABRIC_SEED: Final = 9
+"""Whose switch cuts through, has a queue for each output, and two readers."""
+
+_BUILD: Final = 250
+"""Mutants in one simulation: more take longer to compile than they save."""
+
+_ERROR_FREE: Final = 4
+"""Every so manieth check is one without errors."""
+
+
+@dataclass(frozen=True)
+class MutationTask:
+    """What is drawn, and what each mutant is put through.
+
+    Attributes:
+        node: which kind is broken, in a fabric of a switch with three ports and an adapter at each.
+        count: mutants.
+        seed: they are drawn from this.
+        checks: that a mutant is run through until one finds it, each with a seed of its own.
+        cycles: of a check.
+    """
+
+    node: Literal["switch", "adapter"] = "switch"
+    count: int = 1_000
+    seed: int = 1
+    checks: int = 8
+    cycles: int = 20_000
+
+    def options(self, number: int) -> CheckOptions:
+        """Of check 1, 2, ..., of the same fabric."""
+        errors = number % _ERROR_FREE != 0
+        return CheckOptions(
+            _PORTS, _VLS, cycles=self.cycles, seed=number, errors=errors, sim=MODEL, fabric_seed=_FABRIC_SEED
+        )
+
+    @property
+    def builds(self) -> list[range]:
+        """Numbers of the mutants, from 1, that are in one simulation each."""
+        return [range(first, min(first + _BUILD, self.count + 1)) for first in range(1, self.count + 1, _BUILD)]

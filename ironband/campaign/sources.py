@@ -1,0 +1,28 @@
+"""The version of the sources that runs are made with."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+__all__ = ["sources_digest"]
+
+_HOUSE: Final = Path(__file__).resolve().parents[2]
+_ROOMS: Final = ("wire", "toolchain", "rtl", "model", "sm", "verbs", "verilog", "cosim")
+"""All that decides what a run comes to."""
+
+_DIGITS: Final = 16
+
+
+@cache
+def sources_digest() -> str:
+    """Another one whenever a file of these rooms is another; as it was when this process first asked."""
+    digest = hashlib.sha256()
+    files = (file for room in _ROOMS for file in (_HOUSE / room).rglob("*.*") if file.suffix != ".pyc")
+    for file in sorted(file for file in files if file.is_file()):
+        text = file.read_bytes()
+        digest.update(f"{file.relative_to(_HOUSE)} {len(text)}\n".encode())
+        digest.update(text)
+    return digest.hexdigest()[:_DIGITS]
