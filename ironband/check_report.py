@@ -13,7 +13,7 @@ from ironband.progress import Console
 __all__ = ["check_json", "print_check"]
 
 
-def check_json(options: CheckOptions, result: CheckResult, coverage: Coverage | None) -> dict[str, Any]:
+def check_json(options: CheckOptions, result: CheckResult, coverage: Coverage | None = None) -> dict[str, Any]:
     """Machine-readable, units in the keys."""
     given = asdict(options)
     return {

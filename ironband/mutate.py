@@ -68,4 +68,4 @@ def mutate(json_file: Path | None, **given: Any) -> int:
     found.sort(key=lambda one: one.mutant.number)
     for line in describe(found):
         console.print_line(line)
-    return 0 if all(one.verdict == "killed" for one in found) else 1
+    return 0 if all(one.verdict != "survived" for one in found) else 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -29,6 +29,7 @@ def keep(file: Path, task: MutationTask, netlist: str, outcomes: Sequence[Outcom
         "netlist": netlist,
         "killed": counts["killed"],
         "survived": counts["survived"],
+        "equivalent": counts["equivalent"],
         "mutants": [asdict(outcome) for outcome in sorted(outcomes, key=lambda one: one.mutant.number)],
     }
     write_json(str(file), results)
@@ -55,18 +56,16 @@ def kept(file: Path, task: MutationTask) -> tuple[str | None, dict[int, Outcome]
 
 def describe(outcomes: Sequence[Outcome]) -> Iterator[str]:
     """The lines: a table by component, and the mutants that survived."""
-    killed: Counter[str] = Counter()
-    survived: Counter[str] = Counter()
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     for outcome in outcomes:
-        part = _part(outcome.mutant)
-        counts = killed if outcome.verdict == "killed" else survived
-        counts.update((part, _ALL))
-    width = max(map(len, (*killed, *survived, "component"))) + 2
-    yield f"{'component':<{width}}{'killed':>8}{'survived':>10}{'score':>8}"
-    parts = sorted({*killed, *survived} - {_ALL})
-    for part in (*parts, _ALL):
-        count = killed[part] + survived[part]
-        yield f"{part:<{width}}{killed[part]:>8,}{survived[part]:>10,}{killed[part] / max(count, 1):>8.1%}"
+        for part in (_part(outcome.mutant), _ALL):
+            counts[part][outcome.verdict] += 1
+    width = max(map(len, (*counts, "component"))) + 2
+    yield f"{'component':<{width}}{'killed':>8}{'survived':>10}{'equivalent':>12}{'score':>8}"
+    for part in (*sorted(counts.keys() - {_ALL}), _ALL):
+        killed, survived, equivalent = (counts[part][verdict] for verdict in ("killed", "survived", "equivalent"))
+        score = f"{killed / (killed + survived):.1%}" if killed + survived else "-"
+        yield f"{part:<{width}}{killed:>8,}{survived:>10,}{equivalent:>12,}{score:>8}"
     left = [outcome.mutant for outcome in outcomes if outcome.verdict == "survived"]
     if left:
         yield ""

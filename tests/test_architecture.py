@@ -71,6 +71,7 @@ INSIDE = {
     ),
     "verilog": (
         ("export", "synth"),
+        ("equivalence",),
         ("mutants",),
         ("design",),
         ("emit",),

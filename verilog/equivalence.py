@@ -1,8 +1,8 @@
 """Which mutants change nothing: proven by SAT, for every state and every input, reachable or not.
 
-Of a mutant counts what its cell acts on within a cycle: next states, what memories are given, outputs of the node. These
-are compared with and without it, as functions of all that they depend on within the cycle, each register and each word
-that a memory gives being free. A mutant that differs only in states that never come is not proven this way.
+Of a mutant counts what its cell acts on within a cycle: next states, what memories are given, outputs of the node.
+These are compared with and without it, as functions of all that they depend on within the cycle, each register and each
+word that a memory gives being free. A mutant that differs only in states that never come is not proven this way.
 """
 
 from __future__ import annotations
@@ -51,14 +51,13 @@ class _Netlist:
         self.driver: dict[_Bit, str] = {}
         self.readers: dict[_Bit, list[str]] = {}
         for name, cell in self.cells.items():
-            for bit in outputs_of(cell):
+            for bit in _outputs_of(cell):
                 self.driver[bit] = name
             for bit in _inputs_of(cell):
                 self.readers.setdefault(bit, []).append(name)
 
 
-def outputs_of(cell: _Cell) -> list[_Bit]:
-    """Bits that a cell drives."""
+def _outputs_of(cell: _Cell) -> list[_Bit]:
     return _bits_of(cell, "output")
 
 
@@ -160,11 +159,11 @@ def _cone(netlist: _Netlist, mutant: Mutant) -> tuple[dict[str, Any], str] | Non
     reached = _forward(netlist, cells)
     if reached is None:
         return None
-    ends = {bit for one in reached.values() for bit in outputs_of(one) if _is_end(netlist, bit)} | set(extra)
+    ends = {bit for one in reached.values() for bit in _outputs_of(one) if _is_end(netlist, bit)} | set(extra)
     kept = _backward(netlist, reached)
     if kept is None:
         return None
-    driven = {bit for one in kept.values() for bit in outputs_of(one)}
+    driven = {bit for one in kept.values() for bit in _outputs_of(one)}
     free = {bit for one in kept.values() for bit in _inputs_of(one)} - driven
     module = {
         "ports": {
@@ -197,7 +196,7 @@ def _forward(netlist: _Netlist, cells: dict[str, _Cell]) -> dict[str, _Cell] | N
     reached = dict(cells)
     waiting = list(cells.values())
     while waiting:
-        for bit in outputs_of(waiting.pop()):
+        for bit in _outputs_of(waiting.pop()):
             for name in netlist.readers.get(bit, ()):
                 cell = netlist.cells[name]
                 if name not in reached and not _is_state(cell):

@@ -19,6 +19,7 @@ from toolchain.errors import UserError
 from toolchain.parallel import in_parallel
 from toolchain.temporary_directory import temporary_directory
 from verilog.design import Design, fabric_design
+from verilog.equivalence import proven_equivalent
 from verilog.mutants import PLUSARG, DrawnMutants, Mutant, drawn_mutants, with_mutants
 from wire.parameters import SwitchParameters
 from wire.row_crc import PERIOD
@@ -26,7 +27,7 @@ from wire.trace import Kind, Record
 
 __all__ = ["Outcome", "Verdict", "built", "draw", "mutants_of_build", "outcome", "outcomes"]
 
-Verdict = Literal["killed", "survived"]
+Verdict = Literal["killed", "survived", "equivalent"]
 
 _CHUNK: Final = 8
 """Mutants that a process runs before it says what became of them."""
@@ -37,7 +38,7 @@ class Outcome:
     """What became of a mutant.
 
     Attributes:
-        verdict: killed by a check, or by none.
+        verdict: killed by a check, or by none; equivalent is proven, and put through none.
         check: the first that found it, 0 if none.
         cycle: of the difference that it found.
         by: the record that differs and where, or what the simulation ended with.
@@ -80,7 +81,9 @@ def outcomes(
         if not left:
             continue
         building(len(group))
-        design = built(task, drawn, group)
+        design, equivalent = built(task, drawn, group)
+        yield from (Outcome(mutant, "equivalent") for mutant in left if mutant.number in equivalent)
+        left = [mutant for mutant in left if mutant.number not in equivalent]
         processes = os.cpu_count() or 1
         for chunk in _batches(left, _CHUNK * processes):
             shares = (chunk[number::processes] for number in range(processes))
@@ -94,8 +97,8 @@ def mutants_of_build(drawn: DrawnMutants, numbers: range) -> list[Mutant]:
     return [mutant for mutant in drawn.mutants if mutant.number in numbers]
 
 
-def built(task: MutationTask, drawn: DrawnMutants, group: Sequence[Mutant]) -> Design:
-    """The design with these mutants, compiled.
+def built(task: MutationTask, drawn: DrawnMutants, group: Sequence[Mutant]) -> tuple[Design, frozenset[int]]:
+    """The design with these mutants, compiled, and the numbers of those that are proven to change nothing.
 
     Raises:
         UserError: RTL and model differ where nothing is broken.
@@ -105,7 +108,7 @@ def built(task: MutationTask, drawn: DrawnMutants, group: Sequence[Mutant]) -> D
     # Compiles, and shows that it is the netlist of before, where none is broken.
     if (difference := _difference(task, design, 1, 0)) is not None:
         raise UserError(f"check 1 finds a difference where nothing is broken: cycle {difference[0]}, {difference[1]}")
-    return design
+    return design, proven_equivalent(drawn, group)
 
 
 def _batches(mutants: Sequence[Mutant], size: int) -> Iterator[Sequence[Mutant]]:

@@ -34,7 +34,7 @@ class Result:
     """What a run came to.
 
     Attributes:
-        passed: nothing was wrong; of a mutant, that it was killed.
+        passed: nothing was wrong; of a mutant, that it was killed, or proven to change nothing.
         figures: JSON, by name, units in the names.
         report: what was wrong, in words.
     """
@@ -107,9 +107,10 @@ class CheckRun(Run):
 
 @dataclass(frozen=True)
 class BuiltMutants:
-    """A compiled design with mutants, by number."""
+    """A compiled design with mutants, by number, and which of them are proven to change nothing."""
 
     design: Design
+    equivalent: frozenset[int]
     mutants: dict[int, Mutant]
 
 
@@ -130,7 +131,7 @@ class MutantBuild:
 
         drawn = _drawn(self.task)
         group = mutants_of_build(drawn, self.numbers)
-        return BuiltMutants(built(self.task, drawn, group), {mutant.number: mutant for mutant in group})
+        return BuiltMutants(*built(self.task, drawn, group), {mutant.number: mutant for mutant in group})
 
 
 @lru_cache(maxsize=1)
@@ -170,10 +171,14 @@ class MutantRun(Run):
 
         if self.number not in made.mutants:
             raise UserError(f"mutant {self.number}: Yosys has drawn no such, expected fewer than {self.task.count}")
-        found = asdict(mutation.outcome(self.task, made.design, made.mutants[self.number]))
+        mutant = made.mutants[self.number]
+        if self.number in made.equivalent:
+            found = asdict(mutation.Outcome(mutant, "equivalent"))
+        else:
+            found = asdict(mutation.outcome(self.task, made.design, mutant))
         figures = found.pop("mutant") | found
-        passed = found["verdict"] == "killed"
-        return Result(passed, figures, "" if passed else f"mutant {self.number}: {made.mutants[self.number]} survives")
+        passed = found["verdict"] != "survived"
+        return Result(passed, figures, "" if passed else f"mutant {self.number}: {mutant} survives")
 
 
 @dataclass(frozen=True)

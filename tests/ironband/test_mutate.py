@@ -22,16 +22,17 @@ OUTCOMES = [
     ),
     Outcome(Mutant(2, "const0", "port_2", "and", "Y[3]", "", "mutate 2"), "survived"),
     Outcome(Mutant(3, "const1", "", "eq", "A[1]", "is_own[1]", "mutate 3"), "killed", 1, 12, "STATE at S[2]"),
+    Outcome(Mutant(4, "cnot0", "port_1.fcs", "or", "B[2]", "", "mutate 4"), "equivalent"),
 ]
 
 
 def test_ports_are_counted_together_and_survivors_are_named():
     lines = list(describe(OUTCOMES))
     assert [line.split() for line in lines[:4]] == [
-        ["component", "killed", "survived", "score"],
-        ["port", "1", "1", "50.0%"],
-        ["the", "node", "itself", "1", "0", "100.0%"],
-        ["all", "2", "1", "66.7%"],
+        ["component", "killed", "survived", "equivalent", "score"],
+        ["port", "1", "1", "1", "50.0%"],
+        ["the", "node", "itself", "1", "0", "0", "100.0%"],
+        ["all", "2", "1", "1", "66.7%"],
     ]
     assert lines[-1].strip() == "2  const0 port_2.and Y[3]"
 
@@ -42,7 +43,7 @@ def test_a_run_goes_on_with_what_its_file_has(tmp_path: Path):
     keep(file, TASK, "7ac1", OUTCOMES[::-1])
     assert kept(file, TASK) == ("7ac1", {outcome.mutant.number: outcome for outcome in OUTCOMES})
     results = json.loads(file.read_text())
-    assert (results["killed"], results["survived"]) == (2, 1)
+    assert (results["killed"], results["survived"], results["equivalent"]) == (2, 1, 1)
 
 
 def test_a_file_of_something_else_is_refused_and_kept(tmp_path: Path, capsys):
