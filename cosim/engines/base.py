@@ -18,6 +18,7 @@ __all__ = [
     "MODEL",
     "NO_TAPS",
     "PART_ENGINES",
+    "WAVES",
     "Engine",
     "EngineError",
     "Run",
@@ -36,7 +37,8 @@ MODEL: Final = "model"
 
 ENGINES: Final = (*PART_ENGINES, "amaranth", MODEL)
 
-_WAVES: Final = {"verilator": ".fst", "icarus": ".fst", "amaranth": ".vcd"}
+WAVES: Final = {"verilator": ".fst", "icarus": ".fst", "amaranth": ".vcd"}
+"""By engine how the names of its files end; others record none."""
 
 
 class EngineError(UserError):
@@ -55,10 +57,10 @@ def check_waves(engine: str, waves: Path | None) -> None:
     """Raise WavesUnsupported unless an engine can record waves into a file, if there is one."""
     if waves is None:
         return
-    if engine not in _WAVES:
+    if engine not in WAVES:
         raise WavesUnsupported(f"waves {waves}: the {engine} has no wires to record")
-    if waves.suffix != _WAVES[engine]:
-        raise WavesUnsupported(f"waves {waves}: {engine} writes {_WAVES[engine]} files")
+    if waves.suffix != WAVES[engine]:
+        raise WavesUnsupported(f"waves {waves}: {engine} writes {WAVES[engine]} files")
 
 
 @dataclass(frozen=True)

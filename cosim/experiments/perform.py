@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import tee
 from pathlib import Path
+from typing import Final
 
 from cosim.analysis.observer import Audience, Observer
 from cosim.engines import simulation
@@ -16,6 +17,9 @@ from cosim.stimulus.actors import ActorGroup, Leader, Replay
 from cosim.stimulus.run_spec import Actor, RunSpec
 from cosim.trace.compare import Comparison, compare
 from wire.trace import Record
+
+_AFTER: Final = 4
+"""Records of each side that are shown behind a difference."""
 
 __all__ = ["observed", "perform", "run_beside_model"]
 
@@ -101,7 +105,7 @@ def run_beside_model(
         if is_compared:
             second = spec(ActorGroup([Replay(carrier) for carrier in carriers]) if carriers else None)
             with simulation.run(MODEL, second, work_dir / MODEL, rows=rows) as expected:
-                comparison = compare(expected, seen)
+                comparison = compare(expected, seen, _AFTER)
         else:
             deque(seen, maxlen=0)
     audience.finish()

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
 
+from cosim.trace.decided_by import DECIDED_BY
 from wire.parameters import FabricParameters, node_text, port_text
 from wire.symbols import Row, row_text
-from wire.trace import LINK_SOURCE, WORDS, Record, link_of_source, port_of_source
-from wire.trace_layout import LAYOUTS, RowPair, Rows
+from wire.trace import LINK_SOURCE, WORDS, Kind, Record, link_of_source, port_of_source, port_source
+from wire.trace_layout import LAYOUTS, RowPair, Rows, RxFcp, TxFcp
 
 __all__ = ["Comparison", "Difference", "Names", "compare", "describe", "fields"]
 
 _HISTORY = 8
 """Equal records that a difference shows, at its place and anywhere."""
+
+_CREDITS: Final[Mapping[int, tuple[str, type[RxFcp] | type[TxFcp]]]] = {
+    Kind.RX_FCP: ("received", RxFcp),
+    Kind.TX_FCP: ("sent", TxFcp),
+}
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,8 @@ class Difference:
         seen: its record on the other side, None if there is none.
         here: the last equal records of the same source, oldest first.
         before: the last equal records of all sources, oldest first.
+        after: what comes next on the expected side, and on the other.
+        credits: by source, kind and VL the last equal flow control packet that a port sent, and received.
     """
 
     cycle: int
@@ -36,9 +46,13 @@ class Difference:
     seen: Record | None
     here: tuple[Record, ...]
     before: tuple[Record, ...]
+    after: tuple[tuple[Record, ...], tuple[Record, ...]] = ((), ())
+    credits: Mapping[tuple[int, int, int], Record] = field(default_factory=dict)
 
     def report(self, names: Names, replay: str, expected_by: str = "model", seen_by: str = "rtl") -> str:
-        """Cycle, place, what either side says, the differing fields, the events before, the line that replays it."""
+        """Cycle, place, what either side says, the differing fields, the events before and after, the credits at both
+        ends of the link, the files that decide it, the line that replays it.
+        """
         place = names.place(self.source)
         width = max(len(expected_by), len(seen_by))
         sides = [(expected_by, self.expected), (seen_by, self.seen)]
@@ -48,10 +62,32 @@ class Difference:
             mine, theirs = fields(self.expected), fields(self.seen)
             parted = [f"{name} {mine[name]} / {theirs[name]}" for name in mine if mine[name] != theirs[name]]
             lines.append(f"  differs in {', '.join(parted)}")
-        for title, records in ((f"last events at {place}", self.here), ("last events anywhere", self.before)):
+        for title, records in (
+            (f"last events at {place}", self.here),
+            ("last events anywhere", self.before),
+            (f"next events of {expected_by}", self.after[0]),
+            (f"next events of {seen_by}", self.after[1]),
+        ):
             lines.append(f"{title}:")
             lines += [f"  {describe(record, names)}" for record in records] or ["  none"]
+        lines += self._credits_at(names)
+        if self.kind in DECIDED_BY:
+            lines.append(f"decided by: {', '.join(DECIDED_BY[Kind(self.kind)])}")
         return "\n".join([*lines, f"replay: {replay}"])
+
+    def _credits_at(self, names: Names) -> Iterator[str]:
+        """Of each VL of the port and of the other end of its link, the last flow control packets."""
+        far = names.far_end(self.source)
+        for source in (self.source,) if far is None else (self.source, far):
+            vls = sorted({vl for one, _, vl in self.credits if one == source})
+            for vl in vls:
+                told = []
+                for kind, (word, layout) in _CREDITS.items():
+                    record = self.credits.get((source, kind, vl))
+                    if record is not None:
+                        fctbs, fccl = layout.fctbs.read(record), layout.fccl.read(record)
+                        told.append(f"{word} FCTBS {fctbs}, FCCL {fccl} in cycle {record.cycle}")
+                yield f"credits at {names.place(source)}, VL {vl}: {'; '.join(told)}"
 
 
 @dataclass(frozen=True)
@@ -69,7 +105,7 @@ class Comparison:
     difference: Difference | None
 
 
-def compare(expected: Iterable[Record], seen: Iterable[Record]) -> Comparison:
+def compare(expected: Iterable[Record], seen: Iterable[Record], after: int = 0) -> Comparison:
     """Compare two traces, record by record, up to their end or their first difference.
 
     Neither trace is held in memory.
@@ -77,16 +113,27 @@ def compare(expected: Iterable[Record], seen: Iterable[Record]) -> Comparison:
     Args:
         expected: one trace, such as the golden model's.
         seen: the other, which is asked for each record first.
+        after: so many records of each side a difference has of what comes next.
     """
     here: dict[int, deque[Record]] = {}
+    credits: dict[tuple[int, int, int], Record] = {}
     before: deque[Record] = deque(maxlen=_HISTORY)
     records = 0
     last_cycle = -1
-    mine = iter(expected)
-    for found in seen:
+    mine, theirs = iter(expected), iter(seen)
+
+    def difference(wanted: Record | None, found: Record | None) -> Comparison:
+        following = tuple(islice(mine, after)), tuple(islice(theirs, after))
+        parted = _difference(wanted, found, here, before)
+        # The side whose next event comes later is ahead of the other.
+        ahead = tuple(() if one is None or one[:3] == parted[:3] else (one,) for one in (wanted, found))
+        shown = tuple((*one, *more)[:after] for one, more in zip(ahead, following, strict=True))
+        return Comparison(records, last_cycle, Difference(*parted, (shown[0], shown[1]), credits))
+
+    for found in theirs:
         wanted = next(mine, None)
         if wanted != found:
-            return Comparison(records, last_cycle, _difference(wanted, found, here, before))
+            return difference(wanted, found)
         records += 1
         last_cycle = found.cycle
         before.append(found)
@@ -94,19 +141,21 @@ def compare(expected: Iterable[Record], seen: Iterable[Record]) -> Comparison:
         if place is None:
             place = here[found.source] = deque(maxlen=_HISTORY)
         place.append(found)
+        if found.kind in _CREDITS:
+            credits[found.source, found.kind, _CREDITS[found.kind][1].vl.read(found)] = found
     wanted = next(mine, None)
     if wanted is not None:
-        return Comparison(records, last_cycle, _difference(wanted, None, here, before))
+        return difference(wanted, None)
     return Comparison(records, last_cycle, None)
 
 
 def _difference(
     wanted: Record | None, found: Record | None, here: dict[int, deque[Record]], before: deque[Record]
-) -> Difference:
+) -> tuple[int, int, int, Record | None, Record | None, tuple[Record, ...], tuple[Record, ...]]:
     """The earlier of two records that are not the same, or both if they are of one event."""
     sides = [record for record in (wanted, found) if record is not None]
     cycle, source, kind = event = min(record[:3] for record in sides)
-    return Difference(
+    return (
         cycle,
         source,
         kind,
@@ -123,6 +172,18 @@ class Names:
     def __init__(self, parameters: FabricParameters) -> None:
         self._nodes = tuple(parameters.nodes)
         self._links = parameters.links
+
+    def far_end(self, source: int) -> int | None:
+        """The port at the other end of a port's link; of another source, None."""
+        node, port = port_of_source(source)
+        if source & LINK_SOURCE or node >= len(self._nodes):
+            return None
+        for link in self._links:
+            ends = (link.a, link.a_port), (link.b, link.b_port)
+            for here, there in (ends, ends[::-1]):
+                if here == (self._nodes[node], port):
+                    return port_source(self._nodes.index(there[0]), there[1])
+        return None
 
     def place(self, source: int) -> str:
         """Such as `sw0[3]` for a port, `sw0` for a node itself, `h0[1] -> sw0[3]` for a link's direction.

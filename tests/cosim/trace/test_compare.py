@@ -1,10 +1,13 @@
 """The comparison: it sees every difference, says where and what, and holds neither trace in memory."""
 
 import random
+from pathlib import Path
 
 import pytest
 
+from cosim.trace import compare as compare_module
 from cosim.trace.compare import Names, compare, describe, fields
+from cosim.trace.decided_by import DECIDED_BY
 from wire.codes import PortState
 from wire.parameters import AdapterParameters, FabricParameters, LinkParameters, SwitchParameters
 from wire.stimulus import Trigger
@@ -108,10 +111,13 @@ def test_comparison_stops_at_the_first_difference() -> None:
 
 def test_report_says_cycle_place_fields_history_and_replay() -> None:
     state = State.record(90, port_source(1, 3), state=PortState.ACTIVE)
+    told = TxFcp.record(95, port_source(1, 3), vl=1, fctbs=7, fccl=40)
+    heard = RxFcp.record(97, port_source(0, 1), vl=1, fctbs=7, fccl=40)
+    later = State.record(120, port_source(1, 1), state=PortState.DOWN)
     values = {"delimiter": Delimiter.EGP, "pkt_len": 20, "end_row": 20, "dlid": 2, "sl": 5}
     good = RxData.record(100, port_source(1, 3), **values, blocks=2)
     bad = RxData.record(100, port_source(1, 3), **values, verdict=Verdict.OVERRUN)
-    comparison = compare([state, good], [state, bad])
+    comparison = compare([state, told, heard, good], [state, told, heard, bad, later, later], after=1)
     assert comparison.difference is not None
     text = comparison.difference.report(NAMES, REPLAY)
     assert text.splitlines() == [
@@ -123,10 +129,35 @@ def test_report_says_cycle_place_fields_history_and_replay() -> None:
         "  differs in verdict GOOD / OVERRUN, blocks 2 / 0",
         "last events at sw0[3]:",
         "  cycle 90  sw0[3]  STATE  state ACTIVE",
+        "  cycle 95  sw0[3]  TX_FCP  op 0, vl 1, FCTBS 7, FCCL 40",
         "last events anywhere:",
         "  cycle 90  sw0[3]  STATE  state ACTIVE",
+        "  cycle 95  sw0[3]  TX_FCP  op 0, vl 1, FCTBS 7, FCCL 40",
+        "  cycle 97  h0[1]  RX_FCP  result GOOD, op 0, vl 1, FCTBS 7, FCCL 40",
+        "next events of model:",
+        "  none",
+        "next events of rtl:",
+        "  cycle 120  sw0[1]  STATE  state DOWN",
+        "credits at sw0[3], VL 1: sent FCTBS 7, FCCL 40 in cycle 95",
+        "credits at h0[1], VL 1: received FCTBS 7, FCCL 40 in cycle 97",
+        "decided by: rtl/link/receive.py, rtl/link/packet_check.py, rtl/switch/route.py, model/link/receive.py, "
+        "model/link/packet_check.py, model/link/acceptance.py, model/switch.py",
         "replay: ironband check --seed 7",
     ]
+
+
+def test_the_side_that_lacks_an_event_is_ahead_of_the_other() -> None:
+    early, late = (State.record(cycle, port_source(1, 3), state=PortState.ACTIVE) for cycle in (5, 9))
+    difference = compare([early, late], [late], after=2).difference
+    assert difference is not None
+    assert (difference.expected, difference.seen) == (early, None)
+    assert difference.after == ((late,), (late,))
+
+
+def test_what_decides_a_record_is_in_the_house() -> None:
+    root = Path(compare_module.__file__).parents[2]
+    assert {file for files in DECIDED_BY.values() for file in files if not (root / file).exists()} == set()
+    assert set(DECIDED_BY) == set(Kind) - {Kind.ROW}
 
 
 def test_report_of_a_lost_event_says_so() -> None:
