@@ -15,7 +15,7 @@ from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write, write_port, write_states
 from cosim.stimulus.random_congestion import random_congestion
 from cosim.stimulus.random_mads import random_mad_controls
-from cosim.stimulus.random_registers import random_register_accesses
+from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses
 from cosim.stimulus.random_settings import (
     random_arbitration,
     random_forwarding,
@@ -254,6 +254,7 @@ def random_controls(
             _random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
             _random_slips(topology, Random(f"{seed}/slips"), start, end, count),
             _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
+            random_brief_settings(topology, Random(f"{seed}/watchdogs"), start, end, count),
             random_register_accesses(topology, Random(f"{seed}/registers written"), start, end, count),
             random_limits(topology, Random(f"{seed}/limits"), start, end, count),
             random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),

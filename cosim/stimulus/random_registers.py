@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from random import Random
 from typing import Final
 
-from cosim.stimulus.bus_bring_up import write, write_port
+from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, write, write_port
 from cosim.stimulus.random_settings import random_times
 from cosim.topology.topology import Topology
 from wire import registers
@@ -17,7 +17,7 @@ from wire.port_tables import P_KEY_TABLE
 from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, Detail, NodeRegister, PacketCounter, PortRegister
 from wire.stimulus import Control, Operation
 
-__all__ = ["random_register_accesses"]
+__all__ = ["random_brief_settings", "random_register_accesses"]
 
 _GAP: Final = (50, 1_500)
 _SETTING_SHARE: Final = 0.4
@@ -71,6 +71,9 @@ _LFT_BITS: Final = 8
 _MFT_BITS: Final = 16
 _SL_TO_VL_BITS: Final = 4
 
+_BRIEF_GAP: Final = (2_000, 15_000)
+_BRIEF_CYCLES: Final = (200, 3_000)
+_SILENT_SHARE: Final = 0.5
 _LEAST_WATCHDOG: Final = 5_000
 _MOST_TIMEOUT: Final = 3_000
 _LEAST_PERIOD: Final = 200
@@ -114,6 +117,27 @@ def random_register_accesses(
             address, value = _refused(topology, random, name)
         count["refused_write"] += 1
         yield write(cycle, topology.index[name], address, value)
+
+
+def random_brief_settings(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """One after the other: a link that is watched, or keeps silent, so that it goes to recovery, for a while."""
+    ports = topology.linked_ports()
+    until = start
+    for cycle in random_times(random, _BRIEF_GAP, start, end):
+        if cycle < until:
+            continue
+        until = cycle + random.randint(*_BRIEF_CYCLES)
+        port = random.choice(ports)
+        far = topology.far_end(port)
+        count["setting"] += 1
+        yield write_port(
+            topology, cycle, port, PortRegister.FC_WATCHDOG, 1 + random.getrandbits(random.randrange(5, 12))
+        )
+        if far is not None and random.random() < _SILENT_SHARE:
+            yield write_port(topology, cycle + 1, far, PortRegister.FCP_PERIOD, FCP_PERIOD_AT_RESET)
+        yield write_port(topology, until, port, PortRegister.FC_WATCHDOG, random.getrandbits(24) | 1 << 13)
 
 
 def _setting(random: Random) -> tuple[PortRegister, int]:
