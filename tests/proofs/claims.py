@@ -3,8 +3,19 @@
 from typing import Final
 
 from tests.proofs.crossing.matching import MATCHING_PROOFS
+from tests.proofs.link.credits import CREDIT_PROOFS
+from tests.proofs.link.port_state import PORT_STATE_PROOFS
+from tests.proofs.management.m_key import M_KEY_PROOFS
+from tests.proofs.management.smi import SMI_PROOFS
 from tests.proofs.rotation import ROTATION_PROOFS
 
 __all__ = ["PROOFS"]
 
-PROOFS: Final = (*ROTATION_PROOFS, *MATCHING_PROOFS)
+PROOFS: Final = (
+    *ROTATION_PROOFS,
+    *MATCHING_PROOFS,
+    *CREDIT_PROOFS,
+    *PORT_STATE_PROOFS,
+    *M_KEY_PROOFS,
+    *SMI_PROOFS,
+)

@@ -28,7 +28,7 @@ from amaranth.lib import wiring
 
 from tests.mutations.mutant import ROOT, Change
 from toolchain.build_cache import cached
-from verilog.tools import SMTBMC, YOSYS, ToolFailed, run, versions
+from verilog.tools import SMTBMC, YOSYS, Z3, ToolFailed, run, versions
 
 __all__ = ["Failed", "Opened", "Proof", "Proven", "Refuted", "invariants"]
 
@@ -42,6 +42,7 @@ _TRACE: Final = "trace.vcd"
 _STATUS = re.compile(r"Status: (\w+)")
 _ASSERT = re.compile(r"Assert failed in top: (?P<file>[^:]+):(?P<line>\d+)")
 _CHECKED = re.compile(r"Checking assertions in step (\d+)")
+_SMT_ASSERT = re.compile(r"^; yosys-smt2-assert (\d+) \S+ (\S+)", re.MULTILINE)
 _INDUCTION = re.compile(r"Trying induction in step (\d+)")
 
 
@@ -53,7 +54,7 @@ def invariants(*conditions: Value) -> list[Any]:
 
     It is asserted like a claim, except of a broken RTL: there the claim itself has to fail.
     """
-    return [Assert(condition) for condition in conditions] if _with_invariants else []
+    return [Assert(condition, src_loc_at=2) for condition in conditions] if _with_invariants else []
 
 
 class Failed(Exception):
@@ -116,8 +117,10 @@ class Proof:
         name: the claim, as a sentence.
         claim: the component that makes it.
         parameters: of the claim.
-        cycles: for which it is held at least: the base case, or all that is proven.
-        induction: it is proven for all cycles, by induction with k up to this; 0: only for those above.
+        cycles: within which a counterexample is found if there is one, and for which it is proven if not for all.
+        induction: it is proven for all, by induction with k up to this; 0: it is not.
+        apart: induction is made for one assertion at a time, all of them being true in the cycles before: z3 does not
+            get through many at once.
         reaches: cycles by which all that is to be covered happens.
         mutants: changes of the RTL, each of which refutes it within `cycles`.
         quick: a part of `make test`.
@@ -129,6 +132,7 @@ class Proof:
     mutants: tuple[Change, ...]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     induction: int = 1
+    apart: bool = False
     reaches: int = 0
     quick: bool = False
 
@@ -140,16 +144,18 @@ class Proof:
         """
         began = time.monotonic()
         text = self._rtlil()
-        refuted = _refuted(text, self.cycles)
-        if refuted is not None:
-            return refuted
+        # A cycle more than induction needs, for assumptions to contradict each other.
+        refuted = _refuted(text, self.induction + 1 if self.induction else self.cycles)
         how = f"{self.cycles} cycles"
-        if self.induction:
-            with _solved(text, "-i", "-t", str(self.induction), "--dump-vcd", _TRACE) as (said, folder):
-                if _status(said) != "PASSED":
-                    raise Failed(f"induction fails with k = {self.induction}\n{said}\n{_table(folder)}")
-                how = f"induction, k = {self.induction - int(_INDUCTION.findall(said)[-1])}"
-        return Proven(how, time.monotonic() - began)
+        if self.induction and not refuted:
+            try:
+                k = _apart(text, self.induction) if self.apart else _by_induction(text, self.induction)
+                how = f"induction, k = {k}"
+            except Failed:
+                refuted = _refuted(text, self.cycles)
+                if refuted is None:
+                    raise
+        return refuted or Proven(how, time.monotonic() - began)
 
     def covered(self) -> None:
         """Hold that what it speaks of does happen.
@@ -204,8 +210,7 @@ def _converted(claim: wiring.Component) -> str:
 @contextmanager
 def _solved(text: str, *arguments: str) -> Iterator[tuple[str, Path]]:
     """What the solver said of a claim, and the folder of what it wrote, which lasts as long as the block."""
-    key = {"design": text, "script": _SCRIPT, "yosys": versions(YOSYS)}
-    design = cached("proof", key, lambda directory: _translate(text, directory)) / "design.smt2"
+    design = _translated(text) / "design.smt2"
     with tempfile.TemporaryDirectory(prefix="ironband-") as name:
         folder = Path(name)
         with suppress(ToolFailed):  # as it is where something does not hold
@@ -213,10 +218,14 @@ def _solved(text: str, *arguments: str) -> Iterator[tuple[str, Path]]:
         yield (folder / f"{SMTBMC}.log").read_text(), folder
 
 
-def _translate(text: str, directory: Path) -> None:
-    """RTLIL to SMT."""
-    (directory / "design.il").write_text(text)
-    run(YOSYS, ["-q", "-p", _SCRIPT], directory, lambda _: None)
+def _translated(text: str) -> Path:
+    """The folder in which RTLIL is translated to SMT."""
+
+    def translate(directory: Path) -> None:
+        (directory / "design.il").write_text(text)
+        run(YOSYS, ["-q", "-p", _SCRIPT], directory, lambda _: None)
+
+    return cached("proof", {"design": text, "script": _SCRIPT, "yosys": versions(YOSYS)}, translate)
 
 
 def _status(said: str) -> str:
@@ -238,6 +247,42 @@ def _refuted(text: str, cycles: int) -> Refuted | None:
         line = (ROOT / found["file"]).read_text().splitlines()[int(found["line"]) - 1].strip(" ,")
         cycle = int(_CHECKED.findall(said)[-1])
         return Refuted(f"{found['file']}:{found['line']}: {line}", cycle, _table(folder))
+
+
+def _by_induction(text: str, most: int) -> int:
+    """The k by which a claim holds in a cycle if it does in the k before; k is at most MOST.
+
+    Raises:
+        Failed: there is none; with a trace, that may never happen.
+    """
+    with _solved(text, "-i", "-t", str(most), "--dump-vcd", _TRACE) as (said, folder):
+        if _status(said) != "PASSED":
+            raise Failed(f"induction fails with k = {most}\n{said}\n{_table(folder)}")
+        return most - int(_INDUCTION.findall(said)[-1])
+
+
+def _apart(text: str, k: int) -> int:
+    """The same, of each assertion by itself."""
+    design = (_translated(text) / "design.smt2").read_text()
+    states = range(k + 1)
+    lines = [
+        *(
+            f"(declare-fun s{state} () |top_s|) (assert (|top_h| s{state})) (assert (|top_u| s{state}))"
+            for state in states
+        ),
+        *(f"(assert (|top_a| s{state})) (assert (|top_t| s{state} s{state + 1}))" for state in states[:-1]),
+    ]
+    before = "\n".join(["(reset) (set-logic QF_UFBV)", design, *lines])
+    assertions = _SMT_ASSERT.findall(design)
+    with tempfile.TemporaryDirectory(prefix="ironband-") as name:
+        folder = Path(name)
+        asked = (f"{before} (assert (not (|top_a {number}| s{k}))) (check-sat)\n" for number, _ in assertions)
+        (folder / "steps.smt2").write_text("".join(asked))
+        run(Z3, ["steps.smt2"], folder, lambda _: None)
+        answers = (folder / f"{Z3}.log").read_text().split()
+    if fail := [place for (_, place), answer in zip(assertions, answers, strict=True) if answer != "unsat"]:
+        raise Failed(f"induction fails with k = {k} of {', '.join(fail)}")
+    return k
 
 
 def _table(folder: Path) -> str:
