@@ -2,7 +2,9 @@
 
 from typing import Final
 
+from tests.proofs.crossing.keeping import KEEPING_PROOFS
 from tests.proofs.crossing.matching import MATCHING_PROOFS
+from tests.proofs.crossing.vl_arbitration import VL_ARBITRATION_PROOFS
 from tests.proofs.link.credits import CREDIT_PROOFS
 from tests.proofs.link.port_state import PORT_STATE_PROOFS
 from tests.proofs.management.m_key import M_KEY_PROOFS
@@ -14,6 +16,8 @@ __all__ = ["PROOFS"]
 PROOFS: Final = (
     *ROTATION_PROOFS,
     *MATCHING_PROOFS,
+    *VL_ARBITRATION_PROOFS,
+    *KEEPING_PROOFS,
     *CREDIT_PROOFS,
     *PORT_STATE_PROOFS,
     *M_KEY_PROOFS,

@@ -34,7 +34,7 @@ __all__ = ["Failed", "Opened", "Proof", "Proven", "Refuted", "invariants"]
 
 _SCRIPT: Final = (
     "read_rtlil design.il; hierarchy -top top; proc; flatten; chformal -lower; async2sync; memory -nomap -nordff; "
-    "opt_clean; setundef -undriven -anyseq; opt; dffunmap; write_smt2 -wires design.smt2"
+    "memory_nordff; opt_clean; setundef -undriven -anyseq; opt; dffunmap; write_smt2 -wires design.smt2"
 )
 """`dffunmap` comes last: what is behind it makes registers with enables anew."""
 
