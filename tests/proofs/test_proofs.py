@@ -1,7 +1,9 @@
-"""What is claimed of the RTL is true in all cases, it does speak of something, and a broken RTL refutes it."""
+"""What is claimed of the RTL is true in all cases, it does speak of something, and a broken RTL refutes it.
+
+That quick ones hold is a part of `make test`.
+"""
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -14,28 +16,23 @@ pytestmark = pytest.mark.prove
 Record = Callable[[str, str], None]
 
 
-def case(name: str, proof: Proof, *more: Change) -> Any:
-    """Parameters of a test; those of quick proofs are a part of `make test`."""
-    return pytest.param(proof, *more, id=name, marks=[pytest.mark.quick] if proof.quick else [])
-
-
-each_proof = pytest.mark.parametrize("proof", [case(proof.name, proof) for proof in PROOFS])
-
-
-@each_proof
+@pytest.mark.parametrize(
+    "proof", [pytest.param(proof, id=proof.name, marks=[pytest.mark.quick] if proof.quick else []) for proof in PROOFS]
+)
 def test_it_holds(proof: Proof, record_property: Record) -> None:
     found = proof.proven()
     assert isinstance(found, Proven), f"{found.assertion}, in cycle {found.cycle}\n{found.trace}"
     record_property("proof", f"{found.seconds:6.1f} s  {found.how:>17}  {proof.name}")
 
 
-@each_proof
+@pytest.mark.parametrize("proof", PROOFS, ids=lambda proof: proof.name)
 def test_what_it_speaks_of_happens(proof: Proof) -> None:
     proof.covered()
 
 
 @pytest.mark.parametrize(
-    ("proof", "mutant"), [case(mutant.name, proof, mutant) for proof in PROOFS for mutant in proof.mutants]
+    ("proof", "mutant"),
+    [pytest.param(proof, mutant, id=mutant.name) for proof in PROOFS for mutant in proof.mutants],
 )
 def test_a_mutant_refutes_it(proof: Proof, mutant: Change, record_property: Record) -> None:
     found = proof.refuted_by(mutant)
