@@ -4,6 +4,8 @@ from typing import Final
 
 from tests.proofs.crossing.keeping import KEEPING_PROOFS
 from tests.proofs.crossing.matching import MATCHING_PROOFS
+from tests.proofs.crossing.one_reader import ONE_READER_PROOFS
+from tests.proofs.crossing.rows import ROWS_PROOFS
 from tests.proofs.crossing.vl_arbitration import VL_ARBITRATION_PROOFS
 from tests.proofs.link.credits import CREDIT_PROOFS
 from tests.proofs.link.port_state import PORT_STATE_PROOFS
@@ -17,6 +19,8 @@ PROOFS: Final = (
     *ROTATION_PROOFS,
     *MATCHING_PROOFS,
     *VL_ARBITRATION_PROOFS,
+    *ROWS_PROOFS,
+    *ONE_READER_PROOFS,
     *KEEPING_PROOFS,
     *CREDIT_PROOFS,
     *PORT_STATE_PROOFS,

@@ -27,7 +27,7 @@ class RowsInOrder(wiring.Component):
     Members:
         grant, to, wide: a reader that may takes up a packet for this output, one-hot.
         words: PktLen of the packet that was taken up in the cycle before; fate: what becomes of it.
-        stored: what the buffer answers.
+        ends, ends_bad: the row that the buffer answers is marked as the packet's end, and as bad.
     """
 
     def __init__(self, outputs: int) -> None:
@@ -35,7 +35,6 @@ class RowsInOrder(wiring.Component):
         members = self._reader.signature.members
         super().__init__(
             {
-                "phase": In(2),
                 "grant": In(1),
                 "to": In(outputs),
                 "wide": In(1),
