@@ -36,7 +36,7 @@ deep: setup
 	$(BIN)/pytest -n auto --dist worksteal -m deep -rP $(PYTEST_ARGS)
 
 prove: setup
-	$(BIN)/pytest -n auto --dist worksteal -m prove $(PYTEST_ARGS)
+	$(BIN)/pytest -n auto --dist worksteal -m prove tests/proofs $(PYTEST_ARGS)
 
 lint: setup
 	$(LINT)

@@ -9,6 +9,7 @@ from tests.proofs.crossing.rows import ROWS_PROOFS
 from tests.proofs.crossing.vl_arbitration import VL_ARBITRATION_PROOFS
 from tests.proofs.link.credits import CREDIT_PROOFS
 from tests.proofs.link.port_state import PORT_STATE_PROOFS
+from tests.proofs.link.sending import SENDING_PROOFS
 from tests.proofs.management.m_key import M_KEY_PROOFS
 from tests.proofs.management.smi import SMI_PROOFS
 from tests.proofs.rotation import ROTATION_PROOFS
@@ -24,6 +25,7 @@ PROOFS: Final = (
     *KEEPING_PROOFS,
     *CREDIT_PROOFS,
     *PORT_STATE_PROOFS,
+    *SENDING_PROOFS,
     *M_KEY_PROOFS,
     *SMI_PROOFS,
 )
