@@ -146,7 +146,7 @@ class Proof:
         text = self._rtlil()
         # A cycle more than induction needs, for assumptions to contradict each other.
         refuted = _refuted(text, self.induction + 1 if self.induction else self.cycles)
-        how = f"{self.cycles} cycles"
+        how = f"only {self.cycles} cycles"
         if self.induction and not refuted:
             try:
                 k = _apart(text, self.induction) if self.apart else _by_induction(text, self.induction)
@@ -168,7 +168,11 @@ class Proof:
                 raise Failed(said)
 
     def refuted_by(self, mutant: Change) -> Refuted | None:
-        """The counterexample of the claim in a broken RTL, None if it holds in its first cycles."""
+        """The counterexample of the claim in a broken RTL, None if it holds in its first cycles.
+
+        Raises:
+            Failed: there is no such RTL.
+        """
         with tempfile.TemporaryDirectory(prefix="ironband-") as folder:
             tree = Path(folder).resolve()
             shutil.copytree(ROOT / "rtl", tree / "rtl", ignore=shutil.ignore_patterns("__pycache__"))
@@ -184,7 +188,10 @@ class Proof:
             order = [self.claim.__module__, self.claim.__qualname__, json.dumps(self.parameters)]
             environment = os.environ | {"PYTHONPATH": os.pathsep.join((str(tree), str(ROOT)))}
             command = [sys.executable, "-c", f"from {__name__} import {_print.__name__} as p; p()", *order]
-            text = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=True).stdout
+            converted = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+            if converted.returncode != 0:
+                raise Failed(converted.stderr)
+            text = converted.stdout
         return text.replace(f"{tree}/", "").replace(f"{ROOT}/", "")
 
 

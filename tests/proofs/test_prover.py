@@ -32,7 +32,7 @@ class Count(wiring.Component):
 
 
 def claim(cycles: int = 8, **parameters: Any) -> Proof:
-    return Proof("a count stops", Count, cycles=4, mutants=(), parameters=parameters)
+    return Proof("a count stops", Count, cycles=cycles, mutants=(), parameters=parameters)
 
 
 def test_what_is_true_is_proven_and_happens() -> None:
@@ -51,6 +51,7 @@ def test_what_is_false_is_refuted_by_a_trace() -> None:
     assert found.trace.splitlines()[0].split() == ["count", "0", "1", "2", "3", "4"]
 
 
+@pytest.mark.prove
 def test_what_is_true_for_some_cycles_is_not_proven_for_all() -> None:
     with pytest.raises(Failed, match="induction fails with k = 1"):
         claim(most=4, cycles=4).proven()
@@ -71,10 +72,18 @@ def test_a_broken_rtl_refutes_a_claim() -> None:
     assert proof.refuted_by(proof.mutants[0])
 
 
+@pytest.mark.prove
 def test_a_change_that_breaks_nothing_does_not() -> None:
     proof = PROOFS[0]
     same = replace(proof.mutants[0], new=proof.mutants[0].old)
     assert proof.refuted_by(same) is None
+
+
+@pytest.mark.prove
+def test_an_rtl_that_cannot_be_built_refutes_nothing() -> None:
+    proof = PROOFS[0]
+    with pytest.raises(Failed, match="name 'nonsense' is not defined"):
+        proof.refuted_by(replace(proof.mutants[0], new="nonsense"))
 
 
 def test_no_mutant_of_a_proof_has_rotted() -> None:

@@ -172,7 +172,7 @@ class Keeping(wiring.Component):
 
 KEEPING_PROOFS: Final = (
     Proof(
-        "no row is stored in a block that is kept, from arrival to its next packet, and what is not charged is free",
+        "from reset on, no row is stored in a block that is kept, and what is not charged is free",
         Keeping,
         parameters={"pools": (2,)},
         cycles=13,
@@ -193,7 +193,7 @@ KEEPING_PROOFS: Final = (
         ),
     ),
     Proof(
-        "the same in two pools, of a block each, whose blocks stay where they are",
+        "from reset on, the same in two pools of a block each, whose blocks stay where they are",
         Keeping,
         parameters={"pools": (1, 1)},
         cycles=11,
