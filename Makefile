@@ -1,6 +1,7 @@
 # make demo   the environment, then the main job
 # make test   set up, then lint, type check and every test but the long campaigns
 # make deep   set up, then the long campaigns: random stimulus, other each time, printed to be replayed; all mutants
+# make prove  set up, then proofs of what the RTL does in every case, and for each a broken RTL that refutes it
 # make lint   set up, then lint and type check only
 # make setup  the environment in .venv, the Debian packages it needs, the model and transports compiled
 # make lock   choose the dependencies' versions anew from pyproject.toml
@@ -18,7 +19,7 @@ PYTEST_ARGS ?=
 WORKERS := $(shell echo $$(( $$(nproc) + 1 )))
 LINT := $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
-.PHONY: demo test deep lint setup installed lock clean system compiled
+.PHONY: demo test deep prove lint setup installed lock clean system compiled
 
 demo: installed
 	$(BIN)/ironband run jam
@@ -33,6 +34,9 @@ test: setup
 
 deep: setup
 	$(BIN)/pytest -n auto --dist worksteal -m deep -rP $(PYTEST_ARGS)
+
+prove: setup
+	$(BIN)/pytest -n auto --dist worksteal -m prove tests/proofs $(PYTEST_ARGS)
 
 lint: setup
 	$(LINT)

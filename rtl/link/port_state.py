@@ -76,7 +76,8 @@ class PortStateMachine(wiring.Component):
             m.d.sync += active_enable.eq(0)
 
         # A write Active that came before it.
-        kept_active, asks_active = Signal(), Signal()
+        kept_active = Signal()
+        asks_active = Signal()
         m.d.comb += asks_active.eq((self.write == PortState.ACTIVE) | kept_active)
         m.d.sync += kept_active.eq(asks_active & (state == PortState.ARMED) & (following == PortState.ARMED))
 

@@ -27,6 +27,7 @@ __all__ = [
     "COMPARISON",
     "PACKAGES",
     "ROOT",
+    "Change",
     "Comparer",
     "Mutant",
     "MutantRotten",
@@ -57,7 +58,7 @@ class MutantRotten(Exception):
 
 
 @dataclass(frozen=True)
-class Mutant:
+class Change:
     """One thing broken.
 
     Attributes:
@@ -65,18 +66,12 @@ class Mutant:
         file: in `rtl/`.
         old: its text there, which occurs once.
         new: what stands there instead.
-        arguments: of `comparison.py`: a stimulus that exposes it.
-        kind: of the first record that differs.
-        place: where that is, `S[2]` for port 2 of the switch; None where several are as likely.
     """
 
     name: str
     file: str
     old: str
     new: str
-    arguments: tuple[str, ...]
-    kind: Kind
-    place: str | None = None
 
     @contextmanager
     def applied(self, tree: Path) -> Iterator[None]:
@@ -94,6 +89,21 @@ class Mutant:
             yield
         finally:
             path.write_text(text)
+
+
+@dataclass(frozen=True)
+class Mutant(Change):
+    """One thing broken, for a comparison to notice.
+
+    Attributes:
+        arguments: of `comparison.py`: a stimulus that exposes it.
+        kind: of the first record that differs.
+        place: where that is, `S[2]` for port 2 of the switch; None where several are as likely.
+    """
+
+    arguments: tuple[str, ...]
+    kind: Kind
+    place: str | None = None
 
 
 @dataclass(frozen=True)
