@@ -21,6 +21,12 @@ _BUILD: Final = 250
 _ERROR_FREE: Final = 4
 """Every so manieth check is one without errors."""
 
+_LONG: Final = 8
+"""And every so manieth so many times as long, ..."""
+
+_TIMES: Final = 8
+"""... so that counts of blocks reach their upper bits, and go around."""
+
 
 @dataclass(frozen=True)
 class MutationTask:
@@ -31,7 +37,7 @@ class MutationTask:
         count: mutants.
         seed: they are drawn from this.
         checks: that a mutant is run through until one finds it, each with a seed of its own.
-        cycles: of a check.
+        cycles: of a check; every eighth is eight times as long.
     """
 
     node: Literal["switch", "adapter"] = "switch"
@@ -43,8 +49,9 @@ class MutationTask:
     def options(self, number: int) -> CheckOptions:
         """Of check 1, 2, ..., of the same fabric."""
         errors = number % _ERROR_FREE != 0
+        cycles = self.cycles * (1 if number % _LONG else _TIMES)
         return CheckOptions(
-            _PORTS, _VLS, cycles=self.cycles, seed=number, errors=errors, sim=MODEL, fabric_seed=_FABRIC_SEED
+            _PORTS, _VLS, cycles=cycles, seed=number, errors=errors, sim=MODEL, fabric_seed=_FABRIC_SEED
         )
 
     @property
