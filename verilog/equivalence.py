@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from toolchain.build_cache import cached
 from verilog import tools
-from verilog.mutants import DrawnMutants, Mutant
+from verilog.mutants import FLAT, DrawnMutants, Mutant
 
 __all__ = ["proven_equivalent"]
 
@@ -89,10 +89,13 @@ def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozens
     """
 
     def fill(directory: Path) -> None:
-        steps = f"read_rtlil {drawn.directory / 'flat.il'}; delete t:$meminit t:$meminit_v2; write_json {_FLAT}"
+        # The tools see no other folder's files where that is a temporary one.
+        (directory / FLAT).write_text((drawn.directory / FLAT).read_text())
+        steps = f"read_rtlil {FLAT}; delete t:$meminit t:$meminit_v2; write_json {_FLAT}"
         tools.run(tools.YOSYS, ["-q", "-p", steps], directory, lambda line: None)
         netlist = _Netlist(json.loads((directory / _FLAT).read_text())["modules"][drawn.module])
-        (directory / _FLAT).unlink()
+        for file in (FLAT, _FLAT):
+            (directory / file).unlink()
         modules, script = {}, [f"read_json {_CONES}"]
         for mutant in mutants:
             if (cone := _cone(netlist, mutant)) is not None:

@@ -16,7 +16,7 @@ from toolchain.build_cache import cached
 from verilog import tools
 from verilog.design import MODULE, Design
 
-__all__ = ["MOST_MUTANTS", "PLUSARG", "DrawnMutants", "Mutant", "drawn_mutants", "with_mutants"]
+__all__ = ["FLAT", "MOST_MUTANTS", "PLUSARG", "DrawnMutants", "Mutant", "drawn_mutants", "with_mutants"]
 
 PLUSARG = "mutant"
 """Of a simulation: the number of the mutant that it is of."""
@@ -25,8 +25,10 @@ _BITS = 16
 MOST_MUTANTS = (1 << _BITS) - 1
 """Numbers that the plusarg has, 0 is none."""
 
+FLAT = "flat.il"
+"""The netlist, in the directory of `DrawnMutants`."""
+
 _SOURCE = "design.v"
-_FLAT = "flat.il"
 _DRAWN = "drawn.ys"
 _MUTATED = "mutated.v"
 _INSTANCE = r"^  (?P<module>\w+) {} \("
@@ -112,7 +114,7 @@ def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMuta
         _yosys(
             directory,
             f"read_verilog {_SOURCE}; hierarchy -top {module}; proc; flatten; opt_expr; opt_clean",
-            f"delete t:$scopeinfo; write_rtlil {_FLAT}; delete t:$meminit t:$meminit_v2",
+            f"delete t:$scopeinfo; write_rtlil {FLAT}; delete t:$meminit t:$meminit_v2",
             # All that an output depends on, in this cycle or an earlier one, but for those of the trace.
             "select -set real o:* o:*trace* %d %ci*",
             f"mutate -list {count} -seed {seed} -ctrl {PLUSARG} {_BITS} 1 -o {_DRAWN} @real",
@@ -133,14 +135,14 @@ def with_mutants(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> Design:
         BuildDirectoryError: the build output cannot be written.
     """
     script = "".join(f"{mutant.command}\n" for mutant in mutants)
-    flat = (drawn.directory / _FLAT).read_text()
+    flat = (drawn.directory / FLAT).read_text()
 
     def fill(directory: Path) -> None:
-        (directory / _FLAT).write_text(flat)
+        (directory / FLAT).write_text(flat)
         (directory / _DRAWN).write_text(script)
-        steps = f"read_rtlil {_FLAT}; script {_DRAWN}; opt_clean; memory_collect; write_verilog -noattr {_MUTATED}"
+        steps = f"read_rtlil {FLAT}; script {_DRAWN}; opt_clean; memory_collect; write_verilog -noattr {_MUTATED}"
         _yosys(directory, steps)
-        (directory / _FLAT).unlink()
+        (directory / FLAT).unlink()
 
     directory = cached("mutated", {"flat": flat, "script": script, **_versions()}, fill)
     broken = _chosen_by_plusarg((directory / _MUTATED).read_text(), drawn.module)
