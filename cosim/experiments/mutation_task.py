@@ -18,14 +18,15 @@ _FABRIC_SEED: Final = 9
 _BUILD: Final = 250
 """Mutants in one simulation: more take longer to compile than they save."""
 
+_PERIOD: Final = 8
+"""Of so many checks one is without errors, ..."""
+
 _ERROR_FREE: Final = 4
-"""Every so manieth check is one without errors."""
-
-_LONG: Final = 8
-"""And every so manieth so many times as long, ..."""
-
 _TIMES: Final = 8
-"""... so that counts of blocks reach their upper bits, and go around."""
+"""... and the last so many times as long: counts of blocks reach their upper bits, and agents take MADs by the hundred."""
+
+_SEEDS: Final = 4
+"""What its number is multiplied by, for a seed with many MADs."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,9 @@ class MutationTask:
 
     def options(self, number: int) -> CheckOptions:
         """Of check 1, 2, ..., of the same fabric."""
-        errors = number % _ERROR_FREE != 0
-        cycles = self.cycles * (1 if number % _LONG else _TIMES)
-        return CheckOptions(
-            _PORTS, _VLS, cycles=cycles, seed=number, errors=errors, sim=MODEL, fabric_seed=_FABRIC_SEED
-        )
+        is_long, errors = number % _PERIOD == 0, number % _PERIOD != _ERROR_FREE
+        cycles, seed = (self.cycles * _TIMES, number * _SEEDS) if is_long else (self.cycles, number)
+        return CheckOptions(_PORTS, _VLS, cycles=cycles, seed=seed, errors=errors, sim=MODEL, fabric_seed=_FABRIC_SEED)
 
     @property
     def builds(self) -> list[range]:
