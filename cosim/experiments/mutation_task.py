@@ -23,7 +23,7 @@ _PERIOD: Final = 8
 
 _ERROR_FREE: Final = 4
 _TIMES: Final = 8
-"""... and the last so many times as long: counts of blocks reach their upper bits, and agents take MADs by the hundred."""
+"""... and the last so many times as long: counts of blocks reach their upper bits, agents take hundreds of MADs."""
 
 _SEEDS: Final = 4
 """What its number is multiplied by, for a seed with many MADs."""
