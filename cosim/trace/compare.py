@@ -11,7 +11,7 @@ from typing import Final
 from cosim.trace.decided_by import DECIDED_BY
 from wire.parameters import FabricParameters, node_text, port_text
 from wire.symbols import Row, row_text
-from wire.trace import LINK_SOURCE, WORDS, Kind, Record, link_of_source, port_of_source, port_source
+from wire.trace import LINK_SOURCE, WORDS, Kind, LinkResult, Record, link_of_source, port_of_source, port_source
 from wire.trace_layout import LAYOUTS, RowPair, Rows, RxFcp, TxFcp
 
 __all__ = ["Comparison", "Difference", "Names", "compare", "describe", "fields"]
@@ -36,7 +36,8 @@ class Difference:
         here: the last equal records of the same source, oldest first.
         before: the last equal records of all sources, oldest first.
         after: what comes next on the expected side, and on the other.
-        credits: by source, kind and VL the last equal flow control packet that a port sent, and received.
+        credits: the last equal flow control packets that ports sent and received, by source, kind and first word, which
+            has the VL and, of one received, whether it was taken.
     """
 
     cycle: int
@@ -79,15 +80,15 @@ class Difference:
         """Of each VL of the port and of the other end of its link, the last flow control packets."""
         far = names.far_end(self.source)
         for source in (self.source,) if far is None else (self.source, far):
-            vls = sorted({vl for one, _, vl in self.credits if one == source})
-            for vl in vls:
-                told = []
-                for kind, (word, layout) in _CREDITS.items():
-                    record = self.credits.get((source, kind, vl))
-                    if record is not None:
-                        fctbs, fccl = layout.fctbs.read(record), layout.fccl.read(record)
-                        told.append(f"{word} FCTBS {fctbs}, FCCL {fccl} in cycle {record.cycle}")
-                yield f"credits at {names.place(source)}, VL {vl}: {'; '.join(told)}"
+            told: dict[int, dict[str, str]] = {}
+            for record in sorted(record for (one, _, _), record in self.credits.items() if one == source):
+                word, layout = _CREDITS[record.kind]
+                if layout is TxFcp or RxFcp.result.read(record) == LinkResult.GOOD:
+                    fctbs, fccl = layout.fctbs.read(record), layout.fccl.read(record)
+                    of_vl = told.setdefault(layout.vl.read(record), {})
+                    of_vl[word] = f"{word} FCTBS {fctbs}, FCCL {fccl} in cycle {record.cycle}"
+            for vl, of_vl in sorted(told.items()):
+                yield f"credits at {names.place(source)}, VL {vl}: {'; '.join(sorted(of_vl.values()))}"
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def compare(expected: Iterable[Record], seen: Iterable[Record], after: int = 0) 
             place = here[found.source] = deque(maxlen=_HISTORY)
         place.append(found)
         if found.kind in _CREDITS:
-            credits[found.source, found.kind, _CREDITS[found.kind][1].vl.read(found)] = found
+            credits[found[1:4]] = found
     wanted = next(mine, None)
     if wanted is not None:
         return difference(wanted, None)

@@ -113,11 +113,12 @@ def test_report_says_cycle_place_fields_history_and_replay() -> None:
     state = State.record(90, port_source(1, 3), state=PortState.ACTIVE)
     told = TxFcp.record(95, port_source(1, 3), vl=1, fctbs=7, fccl=40)
     heard = RxFcp.record(97, port_source(0, 1), vl=1, fctbs=7, fccl=40)
+    damaged = RxFcp.record(98, port_source(0, 1), vl=1, fctbs=7, fccl=41, result=LinkResult.LPCRC)
     later = State.record(120, port_source(1, 1), state=PortState.DOWN)
     values = {"delimiter": Delimiter.EGP, "pkt_len": 20, "end_row": 20, "dlid": 2, "sl": 5}
     good = RxData.record(100, port_source(1, 3), **values, blocks=2)
     bad = RxData.record(100, port_source(1, 3), **values, verdict=Verdict.OVERRUN)
-    comparison = compare([state, told, heard, good], [state, told, heard, bad, later, later], after=1)
+    comparison = compare([state, told, heard, damaged, good], [state, told, heard, damaged, bad, later, later], after=1)
     assert comparison.difference is not None
     text = comparison.difference.report(NAMES, REPLAY)
     assert text.splitlines() == [
@@ -134,6 +135,7 @@ def test_report_says_cycle_place_fields_history_and_replay() -> None:
         "  cycle 90  sw0[3]  STATE  state ACTIVE",
         "  cycle 95  sw0[3]  TX_FCP  op 0, vl 1, FCTBS 7, FCCL 40",
         "  cycle 97  h0[1]  RX_FCP  result GOOD, op 0, vl 1, FCTBS 7, FCCL 40",
+        "  cycle 98  h0[1]  RX_FCP  result LPCRC, op 0, vl 1, FCTBS 7, FCCL 41",
         "next events of model:",
         "  none",
         "next events of rtl:",
