@@ -18,7 +18,7 @@ from cosim.engines.decisions import Outcome
 from cosim.engines.model import ModelRun
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.run_spec import Stimulus
-from toolchain.atomic_files import write_atomically, writing
+from toolchain.atomic_files import output_file, write_atomically, writing
 from toolchain.errors import UserError
 from wire.row_crc import PERIOD
 
@@ -92,11 +92,12 @@ _REACHED: Final = "reached"
 
 
 def check_file(file: Path) -> None:
-    """Know that there is no file yet, or one that can be added to.
+    """Know that there is no file yet, or one that can be added to, before a run whose results would be lost.
 
     Raises:
         UserError: it cannot.
     """
+    output_file(file)
     _read(file)
 
 

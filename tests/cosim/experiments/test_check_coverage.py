@@ -34,6 +34,11 @@ def test_the_file_names_what_was_not_reached(tmp_path):
     assert any("true: lrh & _LVER" in one for one in found["decisions_not_reached"])
 
 
+def test_a_file_that_cannot_be_written_is_refused_before_the_run(tmp_path):
+    with pytest.raises(UserError, match=r"nowhere/coverage\.json: cannot be written"):
+        check_file(tmp_path / "nowhere/coverage.json")
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"model": "of old", "checks": [], "reached": []}'])
 def test_a_file_of_something_else_is_refused_and_kept(tmp_path, text):
     file = tmp_path / "coverage.json"
