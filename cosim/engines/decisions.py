@@ -179,6 +179,7 @@ class _Watching(ast.NodeTransformer):
     def visit_If(self, node: ast.If) -> ast.AST:
         """Of a statement. One that only refuses what no fabric can be asked for decides nothing."""
         if len(node.body) == 1 and isinstance(node.body[0], ast.Raise):
+            node.orelse = [self.visit(one) for one in node.orelse]
             return node
         return self._tested(node)
 
