@@ -25,7 +25,7 @@ _STATE: Final = re.compile(r"\$dff|\$mem(rd|wr)(_v2)?")
 _NOTHING: Final = ("CLK",)
 """Ports of such cells of which no mutant is looked at."""
 
-_FLAT: Final = "flat.json"
+_NETLIST: Final = "flat.json"
 _CONES: Final = "cones.json"
 _PROVEN: Final = "proven.json"
 _LARGEST: Final = 6_000
@@ -42,7 +42,15 @@ _Cell: TypeAlias = dict[str, Any]
 
 
 class _Netlist:
-    """The flat netlist of a node, as Yosys writes it in JSON: who drives a bit, and who reads it."""
+    """The flat netlist of a node, as Yosys writes it in JSON.
+
+    Attributes:
+        cells: by name.
+        outputs: bits that leave the node.
+        driver: the cell that drives a bit.
+        readers: the cells that read it.
+        unused: from this number on there are no bits.
+    """
 
     def __init__(self, module: Mapping[str, Any]) -> None:
         self.cells: dict[str, _Cell] = module["cells"]
@@ -55,6 +63,7 @@ class _Netlist:
                 self.driver[bit] = name
             for bit in _inputs_of(cell):
                 self.readers.setdefault(bit, []).append(name)
+        self.unused = 1 + max((bit for bit in (*self.driver, *self.readers) if isinstance(bit, int)), default=0)
 
 
 def _outputs_of(cell: _Cell) -> list[_Bit]:
@@ -91,10 +100,10 @@ def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozens
     def fill(directory: Path) -> None:
         # The tools see no other folder's files where that is a temporary one.
         (directory / FLAT).write_text((drawn.directory / FLAT).read_text())
-        steps = f"read_rtlil {FLAT}; delete t:$meminit t:$meminit_v2; write_json {_FLAT}"
+        steps = f"read_rtlil {FLAT}; delete t:$meminit t:$meminit_v2; write_json {_NETLIST}"
         tools.run(tools.YOSYS, ["-q", "-p", steps], directory, lambda line: None)
-        netlist = _Netlist(json.loads((directory / _FLAT).read_text())["modules"][drawn.module])
-        for file in (FLAT, _FLAT):
+        netlist = _Netlist(json.loads((directory / _NETLIST).read_text())["modules"][drawn.module])
+        for file in (FLAT, _NETLIST):
             (directory / file).unlink()
         modules, script = {}, [f"read_json {_CONES}"]
         for mutant in mutants:
@@ -154,8 +163,7 @@ def _cone(netlist: _Netlist, mutant: Mutant) -> tuple[dict[str, Any], str] | Non
         # Of a register or a memory its port alone, as a wire.
         bits = cell["connections"][port]
         is_output = cell["port_directions"][port] == "output"
-        fresh = max((bit for bit in netlist.driver if isinstance(bit, int)), default=0) + 1
-        others = list(range(fresh, fresh + len(bits)))
+        others = list(range(netlist.unused, netlist.unused + len(bits)))
         cells = {name: _wire(others, bits) if is_output else _wire(bits, others)}
         extra = () if is_output else tuple(others)
         port = "Y" if is_output else "A"
