@@ -27,6 +27,7 @@ from wire.registers import (
     Counter,
     Detail,
     NodeRegister,
+    PacketCounter,
     PartitionCheck,
     PortRegister,
     lft_address,
@@ -99,7 +100,9 @@ def write(cycle: int, node: int, address: int, value: int) -> Control:
     return Control(cycle, Operation.BUS_WRITE, node, (address, value, 0, 0))
 
 
-def write_port(topology: Topology, cycle: int, port: Port, register: PortRegister | Counter, value: int) -> Control:
+def write_port(
+    topology: Topology, cycle: int, port: Port, register: PortRegister | Counter | Detail | PacketCounter, value: int
+) -> Control:
     """A bus write of a port's register, given in `cycle`."""
     return write(cycle, topology.index[port.node], port_address(port.number, register), value)
 

@@ -206,6 +206,13 @@ _PORT_DOWN_GAP = (3_000, 60_000)
 _SLIP_GAP = (1_000, 15_000)
 _SLIP_CYCLES = (100, 4_000)
 _COUNTER_GAP = (1_000, 20_000)
+_COUNTERS: Final[tuple[tuple[registers.Counter | registers.Detail | registers.PacketCounter, int], ...]] = (
+    *registers.COUNTER_WIDTHS.items(),
+    *((detail, registers.DETAIL_BITS) for detail in registers.Detail),
+    *((counter, registers.DATA_BITS) for counter in registers.PacketCounter),
+)
+"""And the bits that a write sets."""
+
 _NEAR_THE_END = 8
 _BY_VL_GAP = (200, 5_000)
 _BY_VL_READ_SHARE = 0.7
@@ -416,10 +423,7 @@ def _random_counter_writes(
     ports = topology.linked_ports()
     for cycle in random_times(random, _COUNTER_GAP, start, end):
         port = random.choice(ports)
-        counter = random.choice((*registers.Counter, *registers.Detail, *registers.PacketCounter))
-        width = min(registers.COUNTER_WIDTHS.get(counter, registers.DATA_BITS), registers.DATA_BITS)
-        if isinstance(counter, registers.Detail):
-            width = registers.DETAIL_BITS
+        counter, width = random.choice(_COUNTERS)
         last, carry = (1 << width) - 1, (1 << random.randint(1, width)) - 1
         count["counter_write"] += 1
         near = random.choice((carry, last, last)) - random.randrange(_NEAR_THE_END)

@@ -11,9 +11,19 @@ from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, write, write_port
 from cosim.stimulus.random_settings import random_times
 from cosim.topology.topology import Topology
 from wire import registers
-from wire.codes import LID_MULTICAST_MIN, SERVICE_LEVELS, VL15, PortPhysicalState, PortState, mtu_code, operational_vls
+from wire.codes import (
+    LID_MULTICAST_MIN,
+    SERVICE_LEVELS,
+    VL15,
+    LinkWidth,
+    PortPhysicalState,
+    PortState,
+    mtu_code,
+    operational_vls,
+)
+from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters, vl_arbitration_entries
-from wire.port_tables import P_KEY_TABLE
+from wire.port_tables import P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE, VL_ARBITRATION_ENTRY
 from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, Detail, NodeRegister, PacketCounter, PortRegister
 from wire.stimulus import Control, Operation
 
@@ -44,7 +54,7 @@ _NOT_ZERO: Final = (PortRegister.FCP_PERIOD, PortRegister.FC_WATCHDOG, PortRegis
 
 _CODES: Final = {
     PortRegister.STATE: (PortState.DOWN, PortState.ARMED, PortState.ACTIVE),
-    PortRegister.WIDTH: (1, 2),
+    PortRegister.WIDTH: (LinkWidth.X1, LinkWidth.X4),
     PortRegister.PHYSICAL_STATE: (
         PortPhysicalState.SLEEP,
         PortPhysicalState.POLLING,
@@ -65,11 +75,7 @@ _NODE_WIDTHS: Final = {
     NodeRegister.DEFAULT_MULTICAST_PRIMARY: 8,
     NodeRegister.DEFAULT_MULTICAST_NOT_PRIMARY: 8,
 }
-_P_KEY_BITS: Final = 16
-_ARBITRATION_BITS: Final = 12
-_LFT_BITS: Final = 8
-_MFT_BITS: Final = 16
-_SL_TO_VL_BITS: Final = 4
+_ARBITRATION_BITS: Final = sum(VL_ARBITRATION_ENTRY[name].width for name in ("vl", "weight"))
 
 _BRIEF_GAP: Final = (2_000, 15_000)
 _BRIEF_CYCLES: Final = (200, 3_000)
@@ -202,10 +208,10 @@ def _refused(topology: Topology, random: Random, name: str) -> tuple[int, int]:
         lid, group = random.randrange(node.lft_size), random.randrange(node.mft_size)
         in_port, out_port, sl = random.randint(1, ports), random.randint(1, ports), random.randrange(SERVICE_LEVELS)
         of_tables = {
-            registers.p_key_address(port, random.randrange(P_KEY_TABLE.count)): _P_KEY_BITS,
-            registers.lft_address(lid): _LFT_BITS,
-            registers.mft_address(LID_MULTICAST_MIN + group, 0): _MFT_BITS,
-            registers.sl_to_vl_address(in_port, out_port, sl): _SL_TO_VL_BITS,
+            registers.p_key_address(port, random.randrange(P_KEY_TABLE.count)): P_KEY_TABLE.entry.width,
+            registers.lft_address(lid): LINEAR_FORWARDING_TABLE.entry.width,
+            registers.mft_address(LID_MULTICAST_MIN + group, 0): MULTICAST_FORWARDING_TABLE.entry.width,
+            registers.sl_to_vl_address(in_port, out_port, sl): SL_TO_VL_MAPPING_TABLE.entry.width,
         }
         kinds += [(address, _too_wide(random, bits)) for address, bits in of_tables.items()]
     return random.choice(kinds)
