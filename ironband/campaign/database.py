@@ -167,7 +167,7 @@ def _connected(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _prepare(path: Path, connection: sqlite3.Connection) -> None:
-    """Make the table where nothing is yet, and the views anew: those of an earlier version may have less columns."""
+    """Make the table where nothing is yet, and the views anew: those of an earlier version may have fewer columns."""
     connection.execute("BEGIN IMMEDIATE")
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone() == (0,):
         connection.execute(_TABLE)

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -112,15 +113,13 @@ def test_nor_is_it_with_errors_and_all_that_check_sends(tmp_path: Path) -> None:
     """The same hardware in ten checks, on Verilator."""
     fabric_seed = random.randrange(1 << 32)
     print(f"fabric seed {fabric_seed}")
-    design = None
+    options = CheckOptions(3, 2, cycles=30_000, sim=MODEL, fabric_seed=fabric_seed)
+    fabric = check_experiment(options).topology.fabric
+    design, promising = with_rubbish(fabric_design(fabric, rows=True))
+    assert promising > 10
+    simulate = partial(session.simulate, "verilator", design)
     for seed in range(1, 11):
-        options = CheckOptions(3, 2, cycles=30_000, seed=seed, sim=MODEL, fabric_seed=fabric_seed)
-        experiment = check_experiment(options)
-        fabric = experiment.topology.fabric
-        if design is None:
-            design, promising = with_rubbish(fabric_design(fabric, rows=True))
-            assert promising > 10
-        simulate = partial(session.simulate, "verilator", design)
+        experiment = check_experiment(replace(options, seed=seed))
         with (
             Run(simulate, experiment.spec(), RunOptions(tmp_path / "verilator", rows=PERIOD)) as rubbish,
             run(MODEL, experiment.spec(), tmp_path / "model", rows=PERIOD) as expected,
