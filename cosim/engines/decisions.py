@@ -9,7 +9,6 @@ the compiled one has (`cosim.engines.compiled_model`), and is several times as s
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib
 import sys
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from types import ModuleType
 from typing import Any, Final, Literal, cast
 
 import model.fabric
+from toolchain.files_digest import files_digest
 
 __all__ = ["Outcome", "digest", "fabric_class", "outcomes", "reached", "watch_anew"]
 
@@ -95,10 +95,7 @@ def watch_anew() -> None:
 @cache
 def digest() -> str:
     """What tells these sources, and their decisions, from all others."""
-    summed = hashlib.sha256()
-    for file in _files():
-        summed.update(b"%s\0%s\0" % (str(file.relative_to(_ROOM)).encode(), file.read_bytes()))
-    return summed.hexdigest()
+    return files_digest(_files(), _ROOM)
 
 
 @cache

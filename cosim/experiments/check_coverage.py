@@ -6,7 +6,7 @@ import fcntl
 import json
 import os
 from collections import deque
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from toolchain.atomic_files import output_file, write_atomically, writing
 from toolchain.errors import UserError
 from wire.row_crc import PERIOD
 
-__all__ = ["Coverage", "Share", "add_to_file", "check_file", "reached_by"]
+__all__ = ["Coverage", "Share", "add_to_file", "check_file", "in_words", "not_reached", "reached_by"]
 
 
 @dataclass(frozen=True)
@@ -126,13 +126,25 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(place)
 
 
+def in_words(outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
+    """Those of `decisions` and those of `limits`."""
+    found: dict[str, list[str]] = {"decisions": [], "limits": []}
+    for one in sorted(outcomes):
+        found["limits" if one.is_limit else "decisions"].append(str(one))
+    return found
+
+
+def not_reached(reached: Collection[Outcome]) -> Iterator[Outcome]:
+    """All others."""
+    return (one for one in decisions.outcomes() if one not in reached)
+
+
 def _written(coverage: Coverage) -> dict[str, Any]:
-    missing = [one for one in decisions.outcomes() if one not in coverage.reached]
+    missing = in_words(not_reached(coverage.reached))
     return {
         _MODEL: decisions.digest(),
         _CHECKS: coverage.checks,
-        "decisions_not_reached": [str(one) for one in missing if not one.is_limit],
-        "limits_not_reached": [str(one) for one in missing if one.is_limit],
+        **{f"{kind}_not_reached": some for kind, some in missing.items()},
         _REACHED: sorted(one.place for one in coverage.reached),
     }
 

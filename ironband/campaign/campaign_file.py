@@ -101,15 +101,16 @@ def _values(key: str, value: Any) -> Sequence[Any]:
 
 
 def _checks(given: dict[str, Any], keys: set[str], folder: Path) -> Iterator[Run]:
-    if "fabric" not in given:
-        yield CheckRun(given, "", CheckOptions(**given))
-        return
-    if "ports" in keys:
-        raise ValueError("ports, fabric: expected one of them")
-    del given["ports"]
-    drawn = given["fabric"] == RANDOM_FABRIC
-    fabric, text = (RANDOM_FABRIC, "") if drawn else _topology(given["fabric"], folder)
-    yield CheckRun(given, digest(text), CheckOptions(**given | {"fabric": fabric}))
+    options = {key: value for key, value in given.items() if key != "coverage"}
+    inputs = ""
+    if "fabric" in given:
+        if "ports" in keys:
+            raise ValueError("ports, fabric: expected one of them")
+        del given["ports"], options["ports"]
+        drawn = given["fabric"] == RANDOM_FABRIC
+        options["fabric"], text = (RANDOM_FABRIC, "") if drawn else _topology(given["fabric"], folder)
+        inputs = digest(text)
+    yield CheckRun(given, inputs, CheckOptions(**options), coverage=given["coverage"])
 
 
 def _topology(name: str, folder: Path) -> tuple[str, str]:

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
-from ironband.campaign.runs import Run
+from ironband.campaign.runs import REACHED, Run
 from toolchain.atomic_files import output_directory, writing
 from toolchain.errors import UserError
 
@@ -59,6 +59,15 @@ _VIEWS: Final[Mapping[str, tuple[str, str, str]]] = {
     ),
 }
 """By name: of which kind, and which parameters and figures are columns."""
+
+_REACHED_VIEW: Final = """
+SELECT value AS way, sum(here) AS runs FROM (
+    SELECT value, 1 AS here FROM runs, json_each(figures, '$.{name}_reached') WHERE sources = {sources}
+    UNION ALL SELECT value, 0 FROM runs, json_each(figures, '$.{name}_not_reached') WHERE sources = {sources}
+) GROUP BY value"""
+"""Of the golden model's decisions, or limits, each way, and how many checks have reached it; none, of some."""
+
+_NEWEST: Final = "(SELECT sources FROM runs ORDER BY finished DESC, rowid DESC LIMIT 1)"
 
 _COLUMNS: Final = {"set": "settings", "check": "found_by", "by": "difference"}
 """What would be a keyword of SQL is called otherwise."""
@@ -109,6 +118,16 @@ class Database:
         with _errors(self._path):
             found = self._connection.execute("SELECT key, status, report FROM runs WHERE sources = ?", (sources,))
             return {key: (status, report) for key, status, report in found}
+
+    def reached(self, sources: str) -> dict[str, tuple[int, int]]:
+        """Of the golden model's `decisions` and `limits`, how many ways checks have reached, and of how many."""
+        with _errors(self._path):
+            counts = "SELECT count(*) FILTER (WHERE runs > 0), count(*) FROM ({})"
+            found = {
+                name: self._connection.execute(counts.format(_reached(name, "?1")), (sources,)).fetchone()
+                for name in REACHED
+            }
+        return {name: (here, ways) for name, (here, ways) in found.items() if ways}
 
     def others(self, sources: str) -> int:
         """How many runs are of other sources."""
@@ -178,12 +197,17 @@ def _prepare(path: Path, connection: sqlite3.Connection) -> None:
         connection.execute(f"DROP VIEW IF EXISTS {name}")
         columns = [*_columns("parameters", parameters.split()), "status", "seconds"]
         columns += [*_columns("figures", figures.split()), "report", "replay", "finished", "machine", "key"]
-        newest = "SELECT sources FROM runs ORDER BY finished DESC, rowid DESC LIMIT 1"
         connection.execute(
-            f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM runs"
-            f" WHERE kind = '{kind}' AND sources = ({newest})"
+            f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM runs WHERE kind = '{kind}' AND sources = {_NEWEST}"
         )
+    for name in REACHED:
+        connection.execute(f"DROP VIEW IF EXISTS {name}")
+        connection.execute(f"CREATE VIEW {name} AS {_reached(name, _NEWEST)}")
     connection.execute("COMMIT")
+
+
+def _reached(name: str, sources: str) -> str:
+    return _REACHED_VIEW.format(name=name, sources=sources)
 
 
 def _columns(place: str, names: Sequence[str]) -> Iterator[str]:

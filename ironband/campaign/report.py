@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from ironband.campaign.campaign_file import Campaign
-from ironband.campaign.database import FINAL, STATUSES, Status, opened, read
+from ironband.campaign.database import FINAL, STATUSES, Database, Status, opened, read
 from ironband.campaign.runs import Run
 from ironband.campaign.sources import sources_digest
 from ironband.common import work_directory
@@ -51,7 +51,7 @@ def run_campaign(campaign: Campaign, scheduler: str | None, workers: int | None)
                     database.keep(run, sources, done)
                     progress(number)
         found = database.outcomes(sources)
-        for line in _description(campaign.runs, found, sources, database.others(sources)):
+        for line in _description(campaign.runs, found, sources, database):
             console.print_line(line)
     return 0 if all(found[run.key(sources)][0] == "passed" for run in campaign.runs) else 1
 
@@ -64,9 +64,9 @@ def report_status(campaign: Campaign) -> int:
     """
     console, sources = text_console(), sources_digest()
     with read(campaign.database) as database:
-        found, others = ({}, 0) if database is None else (database.outcomes(sources), database.others(sources))
-    for line in _description(campaign.runs, found, sources, others):
-        console.print_line(line)
+        found = {} if database is None else database.outcomes(sources)
+        for line in _description(campaign.runs, found, sources, database):
+            console.print_line(line)
     return 0
 
 
@@ -86,8 +86,8 @@ def _workers(scheduler: str | None, workers: int | None) -> Iterator[tuple[Clien
         yield stack.enter_context(local_cluster(workers or os.cpu_count() or 1, directory))
 
 
-def _description(runs: Sequence[Run], outcomes: Outcomes, sources: str, others: int) -> Iterator[str]:
-    """The lines: a table by kind, and what has not passed."""
+def _description(runs: Sequence[Run], outcomes: Outcomes, sources: str, database: Database | None) -> Iterator[str]:
+    """The lines: a table by kind, what checks have reached, and what has not passed."""
     counts: dict[str, Counter[str]] = {}
     wrong = []
     for run in runs:
@@ -99,8 +99,11 @@ def _description(runs: Sequence[Run], outcomes: Outcomes, sources: str, others: 
     yield f"{'':<8}{'runs':>8}{''.join(f'{name:>13}' for name in columns)}"
     for kind, found in counts.items():
         yield f"{kind:<8}{found.total():>8,}{''.join(f'{found[name]:>13,}' for name in columns)}"
-    if others:
-        yield f"of other sources the database has {others:,} more"
+    if database is not None:
+        for name, (reached, ways) in database.reached(sources).items():
+            yield f"{name} of the golden model: {reached:,} of {ways:,} ways reached ({reached / ways:.1%})"
+        if others := database.others(sources):
+            yield f"of other sources the database has {others:,} more"
     for run, status, report in wrong[:_MOST_TOLD]:
         yield f"{status}: {run.replay}"
         if said := report.strip().splitlines():

@@ -23,10 +23,24 @@ if TYPE_CHECKING:
     from verilog.design import Design
     from verilog.mutants import DrawnMutants, Mutant
 
-__all__ = ["BuiltMutants", "CheckRun", "CurveRun", "MutantBuild", "MutantRun", "Result", "Run", "SweepRun", "digest"]
+__all__ = [
+    "REACHED",
+    "BuiltMutants",
+    "CheckRun",
+    "CurveRun",
+    "MutantBuild",
+    "MutantRun",
+    "Result",
+    "Run",
+    "SweepRun",
+    "digest",
+]
 
-_TOLD_ELSEWHERE: Final = ("command", "replay", "held", "mtu_bytes", "difference")
-"""Of a check's JSON, what a run has in other places than its figures."""
+REACHED: Final = ("decisions", "limits")
+"""What a check may tell of the golden model: which ways they went, and which not."""
+
+_TOLD_ELSEWHERE: Final = ("command", "replay", "held", "mtu_bytes", "difference", *REACHED)
+"""Of a check's JSON, what a run has in other places than its figures, or otherwise."""
 
 
 @dataclass(frozen=True)
@@ -83,10 +97,15 @@ class Run(ABC):
 
 @dataclass(frozen=True)
 class CheckRun(Run):
-    """A check."""
+    """A check.
+
+    Attributes:
+        coverage: also tell which outcomes of the golden model's decisions it reaches, if nothing is wrong.
+    """
 
     kind = "check"
     options: CheckOptions
+    coverage: bool = False
 
     @property
     def replay(self) -> str:
@@ -102,7 +121,20 @@ class CheckRun(Run):
         given = asdict(self.options).items()
         told = (one for one in check_json(self.options, found).items() if one not in given)
         figures = {name: value for name, value in told if name not in _TOLD_ELSEWHERE}
+        if self.coverage and found.held:
+            figures |= _reached_by(self.options)
         return Result(found.held, figures, "\n".join([*found.faults, *filter(None, [found.report])]))
+
+
+def _reached_by(options: CheckOptions) -> dict[str, list[str]]:
+    """All outcomes: those that a check reaches, and the others."""
+    from cosim.experiments.check_coverage import in_words, not_reached, reached_by
+
+    reached = reached_by(options)
+    here, missing = in_words(reached), in_words(not_reached(reached))
+    return {f"{kind}_reached": some for kind, some in here.items()} | {
+        f"{kind}_not_reached": some for kind, some in missing.items()
+    }
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from functools import cache
 from pathlib import Path
 from typing import Final
+
+from toolchain.files_digest import files_digest
 
 __all__ = ["sources_digest"]
 
@@ -19,10 +20,5 @@ _DIGITS: Final = 16
 @cache
 def sources_digest() -> str:
     """Another one whenever a file of these rooms is another; as it was when this process first asked."""
-    digest = hashlib.sha256()
     files = (file for room in _ROOMS for file in (_HOUSE / room).rglob("*.*") if file.suffix != ".pyc")
-    for file in sorted(file for file in files if file.is_file()):
-        text = file.read_bytes()
-        digest.update(f"{file.relative_to(_HOUSE)} {len(text)}\n".encode())
-        digest.update(text)
-    return digest.hexdigest()[:_DIGITS]
+    return files_digest((file for file in files if file.is_file()), _HOUSE)[:_DIGITS]

@@ -72,7 +72,7 @@ _CURVES = (
 )
 
 TABLES: Final = {
-    "check": _table(check, [field.name for field in fields(CheckOptions)]),
+    "check": _table(check, [field.name for field in fields(CheckOptions)], coverage=(bool, False)),
     "mutate": _table(mutate, [field.name for field in fields(MutationTask)]),
     "sweep": _table(
         sweep, ["sim"], scenario=(str, _GIVEN), set=(Annotated[dict[str, Any], Field(min_length=1)], _GIVEN)

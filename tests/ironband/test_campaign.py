@@ -82,6 +82,18 @@ def test_a_campaign_is_run_on_a_scheduler_and_goes_on_with_what_is_missing(capsy
     assert told(capsys, "--scheduler", "127.0.0.1:1") == (0, done, [])
 
 
+def test_checks_tell_which_decisions_of_the_golden_model_they_reach(capsys, scheduler):
+    Path("c.toml").write_text(ALL_KINDS.partition("[[sweep]]")[0] + "coverage = true\n")
+    status, table, lines = told(capsys, "--scheduler", scheduler)
+    assert (status, table) == (0, {"check": [2, 2, 0, 0, 0, 0]})
+    for name, line in zip(("decisions", "limits"), lines, strict=True):
+        ((reached, ways),) = rows(f"SELECT count(*) FILTER (WHERE runs > 0), count(*) FROM {name}")
+        assert 0 < reached < ways
+        assert line == f"{name} of the golden model: {reached:,} of {ways:,} ways reached ({reached / ways:.1%})"
+        assert rows(f"SELECT DISTINCT runs FROM {name} ORDER BY runs") == [(0,), (1,), (2,)]
+    assert told(capsys, "--status")[2] == lines
+
+
 def test_what_does_not_pass_is_told_with_its_line_and_what_could_not_be_run_is_run_again(
     capsys, scheduler, monkeypatch
 ):

@@ -35,7 +35,7 @@ def test_lists_are_multiplied_and_what_is_twice_is_run_once(tmp_path):
 
 def test_each_option_that_makes_a_check_is_a_key():
     keys = {field.alias or name for name, field in TABLES["check"].model_fields.items()}
-    assert keys == {field.name for field in fields(CheckOptions)} - {"fabric_seed", "seed"} | {"seeds"}
+    assert keys == {field.name for field in fields(CheckOptions)} - {"fabric_seed", "seed"} | {"seeds", "coverage"}
 
 
 def test_a_mutant_is_a_run_and_some_of_them_have_a_build_in_common(tmp_path):

@@ -34,6 +34,38 @@ def test_a_run_is_a_row_which_a_view_shows_in_columns(tmp_path):
     notebook.close()
 
 
+def test_views_count_the_checks_that_reached_each_way_of_a_decision(tmp_path):
+    file = tmp_path / "c.sqlite"
+    figures = [
+        {
+            "decisions_reached": ["a.py:1:0 true: x"],
+            "decisions_not_reached": ["a.py:1:0 false: x", "a.py:2:0 true: y"],
+            "limits_reached": ["a.py:3:0 less: x < y"],
+            "limits_not_reached": [],
+        },
+        {
+            "decisions_reached": ["a.py:1:0 true: x", "a.py:1:0 false: x"],
+            "decisions_not_reached": ["a.py:2:0 true: y"],
+            "limits_reached": [],
+            "limits_not_reached": ["a.py:3:0 less: x < y"],
+        },
+    ]
+    with opened(file) as database:
+        assert database.reached("s") == {}
+        database.keep(RUNS[0], "old", Done("passed", figures={"decisions_reached": ["a.py:9:0 true: old"]}))
+        for run, found in zip(RUNS, figures, strict=True):
+            database.keep(run, "s", Done("passed", figures=found))
+        assert database.reached("s") == {"decisions": (2, 3), "limits": (1, 1)}
+    notebook = sqlite3.connect(file)
+    assert notebook.execute("SELECT way, runs FROM decisions ORDER BY way").fetchall() == [
+        ("a.py:1:0 false: x", 1),
+        ("a.py:1:0 true: x", 2),
+        ("a.py:2:0 true: y", 0),
+    ]
+    assert notebook.execute("SELECT way, runs FROM limits").fetchall() == [("a.py:3:0 less: x < y", 1)]
+    notebook.close()
+
+
 def test_views_show_runs_of_the_newest_sources(tmp_path):
     file = tmp_path / "c.sqlite"
     with opened(file) as database:

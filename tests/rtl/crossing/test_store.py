@@ -183,6 +183,211 @@ def lives_of(rng: random.Random) -> list[Life]:
     return found
 
 
+Queues = dict[tuple[int, int], list[Packet]]
+"""Packets that have joined, by slot and, with `voq`, output."""
+
+
+class Outputs:
+    """The outputs' side: what they offer, which packet is taken, and what comes to them of it."""
+
+    def __init__(
+        self, dut: PacketStore, reference: Reference, queues: Queues, grant_chance: float, rng: random.Random
+    ) -> None:
+        self._dut = dut
+        self._reference = reference
+        self._queues = queues
+        self._grant_chance = grant_chance
+        self._rng = rng
+        self._offers: dict[int, int] = {}  # of the cycle before: the slot of each output that made one
+        self._out_ptr = 0
+        self._ready: list[int] = []  # readers that were free then, and took up nothing
+        self._reads = [0] * dut.readers  # mask of the output for which each reader had a row due in the cycle before
+        self._taken: Packet | None = None  # in this cycle
+        self._taken_before: Packet | None = None  # its row 0 crosses
+
+    def accept(self, ctx: Any, cycle: int) -> None:
+        """One of the offers is accepted: x_0. Causes and slots of outputs that made none are anything."""
+        crossing, heads, rng = self._dut.crossing, self._dut.crossing.heads, self._rng
+        offers = self._offers
+        self._taken_before, self._taken = self._taken, None
+        ctx.set(crossing.offers, sum(1 << output for output in offers))
+        assert ctx.get(crossing.accepted).bit_count() == bool(offers)
+        if offers:
+            self._taken = self._take(ctx, cycle)
+        for output in range(OUTPUTS):
+            ctx.set(heads.slots_offered[output], 1 << offers.get(output, rng.randrange(2)))
+        for output, cause in enumerate(crossing.causes):
+            is_taken = self._taken is not None and self._taken.output == output
+            ctx.set(cause, self._taken.cause if is_taken else rng.randrange(1 << len(cause)))
+
+    def _take(self, ctx: Any, cycle: int) -> Packet:
+        rng = self._rng
+        output = min(self._offers, key=lambda output: (output - self._out_ptr) % OUTPUTS)
+        self._out_ptr = (output + 1) % OUTPUTS
+        assert ctx.get(self._dut.crossing.accepted) == 1 << output
+        packet = self._queues[self._offers[output], output if self._dut.queueing == "voq" else 0].pop(0)
+        assert packet.output == output, "a head of another output was requested"
+        # What is swallowed at its output has ended.
+        if output < CREDITED and packet.cycle_of_end < cycle - 1 and rng.random() < 0.5:
+            packet.cause = cause_of(rng.choice(AT_OUTPUT if packet.slot == 0 else AT_OUTPUT[:1]))
+        assert self._reference.readers[self._ready[0]] is None
+        self._reference.readers[self._ready[0]] = Reading(packet, cycle, 1 if WIDE >> output & 1 else 4)
+        return packet
+
+    def compare_rows(self, ctx: Any, cycle: int) -> None:
+        """What the readers give is what they must."""
+        crossing, before = self._dut.crossing, self._taken_before
+        seen = []
+        for reader, to in enumerate(self._reads):
+            row = crossing.rows[reader]
+            if to and (ctx.get(row.valid) or ctx.get(row.bad)):
+                # What has outlived its life time is told beside the row, which says what else there is.
+                outlived = before is not None and to == 1 << before.output and bool(ctx.get(crossing.outlived))
+                crossed = ctx.get(row.data)
+                if outlived:
+                    crossed = crossed & ~(7 << 16) | Discard.LIFE_TIME << 16
+                last = bool(ctx.get(row.last)) or outlived
+                scrap = not ctx.get(row.valid)
+                bad = last and bool(ctx.get(row.bad))
+                seen.append((reader, to.bit_length() - 1, crossed, last, bad, scrap))
+        self._reads = [ctx.get(to) for to in crossing.to_output]
+        expected = self._reference.rows.pop(cycle, [])
+        assert [(*row[:2], row[5]) for row in seen] == [(*row[:2], row[5]) for row in expected], f"cycle {cycle}"
+        assert [row for row in seen if not row[5]] == [row for row in expected if not row[5]], f"cycle {cycle}"
+
+    def offer(self, ctx: Any, cycle: int) -> None:
+        """Offers for the next cycle, if the input and the output are available."""
+        crossing, reference, offers = self._dut.crossing, self._reference, self._offers
+        held = reference.held(cycle)
+        assert {output for output in range(OUTPUTS) if ctx.get(crossing.holds) >> output & 1} == held
+        free = reference.free(cycle)
+        is_available = len(free) > bool(offers)
+        are_free = ctx.get(crossing.several_free if offers else crossing.some_free)
+        assert bool(are_free) == is_available, f"cycle {cycle}"
+        choices = {
+            output: slot
+            for output in range(OUTPUTS)
+            for slot in range(2)
+            if ctx.get(crossing.heads.requests[slot]) >> output & 1
+            and output not in held
+            and output not in offers
+            and (WIDE >> output & 1 or cycle % 4 == X1_GRANT_PHASE)
+        }
+        self._ready = [number for number in free if self._taken is None or number != self._ready[0]]
+        self._offers = {}
+        if choices and is_available and self._rng.random() < self._grant_chance:
+            offering = self._rng.sample(sorted(choices), self._rng.randint(1, len(choices)))
+            self._offers = {output: choices[output] for output in offering}
+
+
+class Arrivals:
+    """The port's side: packets that come in row by row, from a narrow link in every fourth cycle."""
+
+    def __init__(
+        self, dut: PacketStore, reference: Reference, queues: Queues, bad_chance: float, rng: random.Random
+    ) -> None:
+        self._dut = dut
+        self._reference = reference
+        self._queues = queues
+        self._bad_chance = bad_chance
+        self._rng = rng
+        self._packet: Packet | None = None  # that comes in
+        self._begun = 0
+        self._row = 0
+        self._narrow = False
+        self._number = 0
+        self._idle = 0
+        self._accepting: Packet | None = None
+        self._joining: Packet | None = None
+        self.ended: list[Packet] = []
+        self.cancelled = 0
+
+    def step(self, ctx: Any, cycle: int, room: list[int]) -> None:
+        """What joins, is accepted and is stored in a cycle in which there is so much room."""
+        self._account(ctx)
+        self._join(ctx)
+        if self._packet is None and self._idle == 0:
+            self._begin(cycle)
+        elif self._packet is None:
+            self._idle -= 1
+        packet = self._packet
+        if packet is None:
+            return
+        since = cycle - self._begun
+        header_at = 3 if self._narrow else 0  # h+1, row 0 being written two cycles after it came
+        if since == header_at and packet.end > 1 and packet.need <= room[packet.slot]:
+            packet.accepted = self._rng.random() < 0.9
+            if packet.accepted:
+                self._accepting = packet
+                if not self._narrow:
+                    self._joining = packet
+        if not self._narrow or since % 4 == 0:
+            self._write(ctx, packet, cycle)
+
+    def _account(self, ctx: Any) -> None:
+        packet, self._accepting = self._accepting, None
+        if packet is not None:
+            fill = self._dut.fill
+            ctx.set(fill.accept, 1)
+            ctx.set(fill.accept_slot, packet.slot)
+            ctx.set(fill.accept_need, packet.need)
+            self._reference.room[packet.slot] -= packet.need
+
+    def _join(self, ctx: Any) -> None:
+        packet, self._joining = self._joining, None
+        if packet is not None:
+            dut = self._dut
+            ctx.set(dut.join, 1)
+            ctx.set(dut.packet.pool, packet.slot)
+            ctx.set(dut.packet.words, packet.n)
+            ctx.set(dut.packet.need, packet.need)
+            ctx.set(dut.packet.oversize, packet.oversize)
+            ctx.set(dut.packet.output, packet.output)
+            ctx.set(dut.packet.slot, packet.slot)
+            packet.joined = True
+            self._queues[packet.slot, packet.output if dut.queueing == "voq" else 0].append(packet)
+
+    def _begin(self, cycle: int) -> None:
+        rng = self._rng
+        n = rng.choice((5, 6, 14, 15, 16, 17, 31, 32, rng.randrange(5, 80)))
+        slot = int(rng.random() < 0.2)
+        end = n if rng.random() < 0.5 else rng.choice((n - 3, n - 2, n - 1, rng.randrange(1, n)))
+        bad = end < n or rng.random() < self._bad_chance
+        self._packet = packet = Packet(n, end, bad, slot, rng.randrange(OUTPUTS), False, self._number)
+        packet.oversize = packet.output < CREDITED and rng.random() < 0.2
+        self._number += 1
+        self._row = 0
+        self._narrow = rng.random() < 0.2
+        self._begun = cycle
+
+    def _write(self, ctx: Any, packet: Packet, cycle: int) -> None:
+        row, last, write = self._row, self._row == packet.end, self._dut.fill.write
+        self._row += 1
+        ctx.set(write.valid, 1)
+        ctx.set(write.data, packet.row(row))
+        ctx.set(write.index, row)
+        ctx.set(write.first, row == 0)
+        ctx.set(write.last, last)
+        ctx.set(write.bad, packet.bad)
+        ctx.set(write.accepted, packet.accepted and row > 1)
+        ctx.set(write.slot, packet.slot)
+        ctx.set(write.n, packet.n)
+        ctx.set(write.need, packet.need)
+        if not last:
+            return
+        # Of narrow packets all that is good joins when it is whole, the rest is cancelled.
+        packet.cycle_of_end, packet.stamp = cycle, self._reference.lives[cycle].now
+        if packet.accepted and self._narrow and packet.bad:
+            self.cancelled += 1
+            ctx.set(self._dut.fill.cancel, 1)
+            self._reference.room[packet.slot] += packet.need
+        elif packet.accepted and self._narrow:
+            self._joining = packet
+        self.ended.append(packet)
+        self._packet = None
+        self._idle = self._rng.choice((0, 0, 0, 1, 5, 40, 80))
+
+
 @pytest.mark.parametrize(
     ("queueing", "readers", "seed"), [("voq", 2, 0), pytest.param("voq", 1, 1, marks=pytest.mark.deep), ("fifo", 1, 3)]
 )
@@ -196,174 +401,33 @@ def test_rows_leave_as_they_came_and_blocks_return(
     dut = PacketStore(POOLS, OUTPUTS, CREDITED, queueing, readers, aging=aging)
     lives = lives_of(rng) if aging else [Life(False, 0)] * (CYCLES + 1)
     reference = Reference([None] * readers, lives)
-    queues: dict[tuple[int, int], list[Packet]] = defaultdict(list)
-    counts: dict[str, int] = defaultdict(int)
-    to_write: list[tuple[Packet, int]] = []  # rows of the packet being received
-    packet: Packet | None = None
-    ends: list[Packet] = []
+    queues: Queues = defaultdict(list)
+    outputs = Outputs(dut, reference, queues, grant_chance, rng)
+    arrivals = Arrivals(dut, reference, queues, bad_chance, rng)
 
     async def bench(ctx: Any) -> None:
-        nonlocal packet, to_write
-        fill, crossing, heads = dut.fill, dut.crossing, dut.crossing.heads
-        number = 0
-        joining: Packet | None = None
-        accepting: Packet | None = None
-        idle = 0
-        narrow = False
-        offers: dict[int, int] = {}  # of the cycle before: the slot of each output that made one
-        out_ptr = 0
-        ready: list[int] = []  # readers that were free then, and took up nothing
-        reads = [0] * readers  # mask of the output for which each reader had a row due in the cycle before
-        taken_to: int | None = None  # the output for which a packet was taken in the cycle before: its row 0 crosses
+        fill, crossing = dut.fill, dut.crossing
         ctx.set(crossing.wide, WIDE)
         for output in range(CREDITED):
-            ctx.set(heads.facts[output].room[0].limit, ALWAYS)
+            ctx.set(crossing.heads.facts[output].room[0].limit, ALWAYS)
         for cycle in range(CYCLES):
             ctx.set(crossing.phase, cycle % 4)
             if aging:
                 ctx.set(dut.clock, clock_of(lives[cycle].now, limits=lives[cycle].limits))
             for signal in (fill.accept, fill.cancel, dut.join, fill.write.valid):
                 ctx.set(signal, 0)
-            assert [ctx.get(fill.free[slot]) for slot in range(2)] == reference.room, f"cycle {cycle}"
-
-            # One of the offers is accepted: x_0. Causes and slots of outputs that made none are anything.
-            accepted: Packet | None = None
-            ctx.set(crossing.offers, sum(1 << output for output in offers))
-            assert ctx.get(crossing.accepted).bit_count() == bool(offers)
-            if offers:
-                output = min(offers, key=lambda output: (output - out_ptr) % OUTPUTS)
-                out_ptr = (output + 1) % OUTPUTS
-                assert ctx.get(crossing.accepted) == 1 << output
-                queue = queues[offers[output], output if queueing == "voq" else 0]
-                assert queue[0].output == output, "a head of another output was requested"
-                accepted = queue.pop(0)
-                # What is swallowed at its output has ended.
-                if output < CREDITED and accepted.cycle_of_end < cycle - 1 and rng.random() < 0.5:
-                    accepted.cause = cause_of(rng.choice(AT_OUTPUT if accepted.slot == 0 else AT_OUTPUT[:1]))
-                assert reference.readers[ready[0]] is None
-                reference.readers[ready[0]] = Reading(accepted, cycle, 1 if WIDE >> output & 1 else 4)
-            for output in range(OUTPUTS):
-                ctx.set(heads.slots_offered[output], 1 << offers.get(output, rng.randrange(2)))
-            for output, cause in enumerate(crossing.causes):
-                is_taken = accepted is not None and accepted.output == output
-                ctx.set(cause, accepted.cause if is_taken else rng.randrange(1 << len(cause)))
-
-            # What the readers give.
-            seen = []
-            for reader, to in enumerate(reads):
-                row = crossing.rows[reader]
-                if to and (ctx.get(row.valid) or ctx.get(row.bad)):
-                    # What has outlived its life time is told beside the row, which says what else there is.
-                    outlived = taken_to is not None and to == 1 << taken_to and bool(ctx.get(crossing.outlived))
-                    crossed = ctx.get(row.data)
-                    if outlived:
-                        crossed = crossed & ~(7 << 16) | Discard.LIFE_TIME << 16
-                    last = bool(ctx.get(row.last)) or outlived
-                    scrap = not ctx.get(row.valid)
-                    bad = last and bool(ctx.get(row.bad))
-                    seen.append((reader, to.bit_length() - 1, crossed, last, bad, scrap))
-            reads = [ctx.get(to) for to in crossing.to_output]
-            taken_to = None if accepted is None else accepted.output
-            expected = reference.rows.pop(cycle, [])
-            assert [(*row[:2], row[5]) for row in seen] == [(*row[:2], row[5]) for row in expected], f"cycle {cycle}"
-            assert [row for row in seen if not row[5]] == [row for row in expected if not row[5]], f"cycle {cycle}"
-
-            # Offers, if the input and the output are available.
-            held = reference.held(cycle)
-            assert {output for output in range(OUTPUTS) if ctx.get(crossing.holds) >> output & 1} == held
-            free = reference.free(cycle)
-            is_available = len(free) > bool(offers)
-            are_free = ctx.get(crossing.several_free if offers else crossing.some_free)
-            assert bool(are_free) == is_available, f"cycle {cycle}"
-            choices = {
-                output: slot
-                for output in range(OUTPUTS)
-                for slot in range(2)
-                if ctx.get(heads.requests[slot]) >> output & 1
-                and output not in held
-                and output not in offers
-                and (WIDE >> output & 1 or cycle % 4 == X1_GRANT_PHASE)
-            }
-            ready = [number for number in free if accepted is None or number != ready[0]]
-            offers = {}
-            if choices and is_available and rng.random() < grant_chance:
-                offering = rng.sample(sorted(choices), rng.randint(1, len(choices)))
-                offers = {output: choices[output] for output in offering}
-
-            # A packet comes in, row by row.
-            room_now = list(reference.room)
+            room = list(reference.room)
+            assert [ctx.get(fill.free[slot]) for slot in range(2)] == room, f"cycle {cycle}"
+            outputs.accept(ctx, cycle)
+            outputs.compare_rows(ctx, cycle)
+            outputs.offer(ctx, cycle)
             reference.step(cycle)
-            if accepting is not None:
-                ctx.set(fill.accept, 1)
-                ctx.set(fill.accept_slot, accepting.slot)
-                ctx.set(fill.accept_need, accepting.need)
-                reference.room[accepting.slot] -= accepting.need
-                accepting = None
-            if joining is not None:
-                ctx.set(dut.join, 1)
-                ctx.set(dut.packet.pool, joining.slot)
-                ctx.set(dut.packet.words, joining.n)
-                ctx.set(dut.packet.need, joining.need)
-                ctx.set(dut.packet.oversize, joining.oversize)
-                ctx.set(dut.packet.output, joining.output)
-                ctx.set(dut.packet.slot, joining.slot)
-                joining.joined = True
-                queues[joining.slot, joining.output if queueing == "voq" else 0].append(joining)
-                joining = None
-            if packet is None and idle == 0:
-                n = rng.choice((5, 6, 14, 15, 16, 17, 31, 32, rng.randrange(5, 80)))
-                slot = int(rng.random() < 0.2)
-                end = n if rng.random() < 0.5 else rng.choice((n - 3, n - 2, n - 1, rng.randrange(1, n)))
-                bad = end < n or rng.random() < bad_chance
-                packet = Packet(n, end, bad, slot, rng.randrange(OUTPUTS), False, number)
-                packet.oversize = packet.output < CREDITED and rng.random() < 0.2
-                number += 1
-                to_write = [(packet, row) for row in range(end + 1)]
-                narrow = rng.random() < 0.2
-                arrival = cycle
-            elif packet is None:
-                idle -= 1
-            if packet is not None:
-                since = cycle - arrival
-                header_at = 3 if narrow else 0  # h+1, row 0 being written two cycles after it came
-                if since == header_at and packet.end > 1 and packet.need <= room_now[packet.slot]:
-                    packet.accepted = rng.random() < 0.9
-                    if packet.accepted:
-                        accepting = packet
-                        if not narrow:
-                            joining = packet
-                if not narrow or since % 4 == 0:
-                    _, row = to_write.pop(0)
-                    last = row == packet.end
-                    write = fill.write
-                    ctx.set(write.valid, 1)
-                    ctx.set(write.data, packet.row(row))
-                    ctx.set(write.index, row)
-                    ctx.set(write.first, row == 0)
-                    ctx.set(write.last, last)
-                    ctx.set(write.bad, packet.bad)
-                    ctx.set(write.accepted, packet.accepted and row > 1)
-                    ctx.set(write.slot, packet.slot)
-                    ctx.set(write.n, packet.n)
-                    ctx.set(write.need, packet.need)
-                    if last:
-                        # Of narrow packets all that is good joins when it is whole, the rest is cancelled.
-                        packet.cycle_of_end, packet.stamp = cycle, lives[cycle].now
-                        if packet.accepted and narrow and packet.bad:
-                            counts["cancelled"] += 1
-                            ctx.set(fill.cancel, 1)
-                            reference.room[packet.slot] += packet.need
-                        elif packet.accepted and narrow:
-                            joining = packet
-                        ends.append(packet)
-                        packet = None
-                        idle = rng.choice((0, 0, 0, 1, 5, 40, 80))
+            arrivals.step(ctx, cycle, room)
             await ctx.tick()
 
     Simulation(dut).run(bench)
-    taken = [packet for packet in ends if packet.accepted]
-    assert len(taken) > 40
-    assert counts["cancelled"] > 0
+    assert sum(packet.accepted for packet in arrivals.ended) > 40
+    assert arrivals.cancelled > 0
     assert pace != "rare" or reference.scraps > 10
     assert pace != "late" or len(reference.swallowed) > 2
     assert pace != "late" or not aging or Discard.LIFE_TIME in reference.swallowed
