@@ -77,7 +77,7 @@ class CheckOptions:
         ports: ports of the switch, each with an adapter.
         fabric: in place of that switch, a topology file's path, the name of one that comes with Ironband, or
             `RANDOM_FABRIC`.
-        fabric_seed: the fabric alone follows from this, not from `seed`.
+        fabric_seed: the fabric alone follows from this, not from `seed`: nodes and cables, but no settings.
         vls: data VLs of the first switch and the first host; some others have less.
         mtu: MTU in bytes of the same; that of some others is smaller.
         queueing: of the switches.
@@ -119,8 +119,21 @@ def check_scenario(options: CheckOptions) -> Scenario:
         ValueError: impossible parameters (pydantic's ValidationError, whose text has the reason).
         TopologyError: there is no such topology, or it cannot be built.
     """
+    scenario = _drawn_scenario(options, _fabric_seed(options))
+    if options.fabric_seed is None:
+        return scenario
+    # Registers have these, so they are no part of the fabric.
+    of_run = _drawn_scenario(options, options.seed)
+    links = (
+        link.model_copy(update={"width": other.width}) for link, other in zip(scenario.links, of_run.links, strict=True)
+    )
+    return scenario.model_copy(update={"links": tuple(links), "ports": of_run.ports, "sl_to_vl": of_run.sl_to_vl})
+
+
+def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
+    """All of it from one seed, but for the shape."""
     shape = _shape(options)
-    random = Random(f"{_fabric_seed(options)}/fabric")
+    random = Random(f"{seed}/fabric")
     lft_size = _lft_size(options)
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
 

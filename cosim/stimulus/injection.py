@@ -6,6 +6,7 @@ import heapq
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
+from math import inf
 from operator import xor
 from random import Random
 from typing import Final
@@ -17,8 +18,10 @@ from cosim.stimulus.random_congestion import random_congestion
 from cosim.stimulus.random_mads import random_mad_controls
 from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses
 from cosim.stimulus.random_settings import (
+    due,
     random_arbitration,
     random_forwarding,
+    random_gap,
     random_limits,
     random_partitions,
     random_times,
@@ -188,6 +191,9 @@ RANDOM_KINDS: Final = (
 )
 """Errors that random_controls gives, as counted by it."""
 
+_CALM_SHARE = 0.3
+"""Of the runs, those in which no link has errors or goes down: all that is set meets full traffic."""
+
 _ERROR_GAP = (50, 6_000)
 """Cycles from one error to the next in one direction of a link."""
 
@@ -205,6 +211,9 @@ _LINK_DOWN_CYCLES = (1, 3_000)
 _PORT_DOWN_GAP = (3_000, 60_000)
 _SLIP_GAP = (1_000, 15_000)
 _SLIP_CYCLES = (100, 4_000)
+_NO_VL_TIMES = 6
+"""As often as another a single SL has no VL: the others leave much less to see of the rest."""
+
 _COUNTER_GAP = (1_000, 20_000)
 _COUNTERS: Final[tuple[tuple[registers.Counter | registers.Detail | registers.PacketCounter, int], ...]] = (
     *registers.COUNTER_WIDTHS.items(),
@@ -218,11 +227,15 @@ _BY_VL_GAP = (200, 5_000)
 _BY_VL_READ_SHARE = 0.7
 _OF_ALL_VLS_SHARE = 0.3
 _VL_XMIT_WAIT_MAX: Final[int] = PMA_VL_XMIT_WAIT[0].max
-_SWEEP_CYCLES = 4_096
+_SWEEP_CYCLES = (1_024, 4_096)
 _LEFT_ARMED_SHARE = 0.25
 _STALL_GAP = (200, 10_000)
 _STALL_CYCLES = (20, 2_000)
 _READ_GAP = (100, 2_000)
+_READ: Final = (*registers.Counter, *registers.Detail, *registers.PacketCounter, *registers.CounterHigh)
+_READS = (1, 1, 1, 10)
+_CYCLES_OF_READ = 3
+"""In more than half of some 30 cycles no port is read, or increments may be lost (docs/pipeline.md, section 10)."""
 _TYPICAL_ROWS = (2, 8, 64, 256)
 
 
@@ -251,7 +264,7 @@ def random_controls(
     streams.append(random_congestion(topology, seed, start, end))
     streams.append(random_wrong_keys(topology, seed, start, end))
     streams.append(random_subnet_managers(topology, seed, start, end))
-    if errors:
+    if errors and Random(f"{seed}/errors").random() >= _CALM_SHARE:
         streams += [
             *(
                 _random_row_errors(Random(f"{seed}/errors/{link}"), link, start, end, count)
@@ -259,9 +272,12 @@ def random_controls(
             ),
             _random_outages(topology, Random(f"{seed}/links"), start, end, count, reset_share),
             _random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
+            random_brief_settings(topology, Random(f"{seed}/watchdogs"), start, end, count),
+        ]
+    if errors:
+        streams += [
             _random_slips(topology, Random(f"{seed}/slips"), start, end, count),
             _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
-            random_brief_settings(topology, Random(f"{seed}/watchdogs"), start, end, count),
             random_register_accesses(topology, Random(f"{seed}/registers written"), start, end, count),
             random_limits(topology, Random(f"{seed}/limits"), start, end, count),
             random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),
@@ -276,7 +292,7 @@ def _random_stalls(topology: Topology, random: Random, host: str, start: int, en
     node = topology.index[host]
     slots = topology.fabric.nodes[host].vls + 1
     until = start
-    for cycle in random_times(random, _STALL_GAP, start, end):
+    for cycle in random_times(random, random_gap(random, _STALL_GAP), start, end):
         if cycle < until:
             continue
         until = cycle + random.randint(*_STALL_CYCLES)
@@ -286,16 +302,22 @@ def _random_stalls(topology: Topology, random: Random, host: str, start: int, en
 
 
 def _random_reads(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+    """Of a port's counters, some of them one after the other: what is counted meanwhile waits."""
     ports = topology.linked_ports()
-    for cycle in random_times(random, _READ_GAP, start, end):
-        port = random.choice(ports)
-        address = registers.port_address(port.number, random.choice(list(registers.Counter)))
-        yield Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
+    until = start
+    for cycle in random_times(random, random_gap(random, _READ_GAP), start, end):
+        if cycle < until:
+            continue
+        port, reads = random.choice(ports), random.choice(_READS)
+        until = cycle + _CYCLES_OF_READ * reads
+        for now in range(cycle, until, _CYCLES_OF_READ):
+            address = registers.port_address(port.number, random.choice(_READ))
+            yield Control(now, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
 
 
 def _random_row_errors(random: Random, direction: int, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
-    kinds = list(_RANDOM)
-    for cycle in random_times(random, _ERROR_GAP, start, end):
+    kinds, gap = list(_RANDOM), random_gap(random, _ERROR_GAP)
+    for cycle in random_times(random, gap, start, end):
         kind = random.choice(kinds)
         injection = _RANDOM[kind](random, random.choice(_TYPICAL_ROWS))
         count[kind] += 1
@@ -378,16 +400,17 @@ def _random_port_downs(
 
 
 def _random_slips(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
-    """A wrong value in a table or register for a while: packets are refused or swallowed, none goes astray."""
-    until = start
-    for cycle in random_times(random, _SLIP_GAP, start, end):
-        if cycle < until:
-            continue
+    """Wrong values in tables and registers for a while: packets are refused or swallowed, none goes astray."""
+    ends: list[Control] = []
+    for cycle in random_times(random, random_gap(random, _SLIP_GAP), start, end):
+        yield from due(ends, cycle)
         node, address, wrong, right = _slip(topology, random)
-        until = cycle + random.randint(*_SLIP_CYCLES)
+        if any((node, address) == (one.target, one.args[0]) for one in ends):
+            continue
         count["register_slip"] += 1
         yield write(cycle, node, address, wrong)
-        yield write(until, node, address, right)
+        heapq.heappush(ends, write(cycle + random.randint(*_SLIP_CYCLES), node, address, right))
+    yield from due(ends, inf)
 
 
 def _slip(topology: Topology, random: Random) -> tuple[int, int, int, int]:
@@ -402,11 +425,12 @@ def _slip(topology: Topology, random: Random) -> tuple[int, int, int, int]:
         sl = random.randrange(SERVICE_LEVELS)
         out = random.choice([one for one in topology.linked_ports() if one.node == port.node])
         no_vl, right_vl = random.choice((VL15, *range(topology.vls(out), VL15))), topology.vl(out, sl, port.number)
+        to_no_vl = index, registers.sl_to_vl_address(port.number, out.number, sl), no_vl, right_vl
         return random.choice(
             (
                 (index, registers.lft_address(lid), random.choice((0, node.ports + 1, LFT_NO_ROUTE)), table[lid]),
                 (index, registers.node_address(registers.NodeRegister.LINEAR_FDB_TOP), random.randrange(top), top),
-                (index, registers.sl_to_vl_address(port.number, out.number, sl), no_vl, right_vl),
+                *[to_no_vl] * _NO_VL_TIMES,
             )
         )
     if random.random() < 0.5:
@@ -421,7 +445,7 @@ def _random_counter_writes(
 ) -> Iterator[Control]:
     """Counters set to 0, to anything, close to a carry, or close to their end, where they must stop."""
     ports = topology.linked_ports()
-    for cycle in random_times(random, _COUNTER_GAP, start, end):
+    for cycle in random_times(random, random_gap(random, _COUNTER_GAP), start, end):
         port = random.choice(ports)
         counter, width = random.choice(_COUNTERS)
         last, carry = (1 << width) - 1, (1 << random.randint(1, width)) - 1
@@ -436,7 +460,7 @@ def _random_by_vl(
 ) -> Iterator[Control]:
     """Reads of counters by VL, and where they are counted writes too."""
     ports = topology.linked_ports()
-    for cycle in random_times(random, _BY_VL_GAP, start, end):
+    for cycle in random_times(random, random_gap(random, _BY_VL_GAP), start, end):
         port = random.choice(ports)
         node = topology.index[port.node]
         address = registers.port_address(port.number, PortRegister.FLOW_CTL_UPDATE_ERRORS)
@@ -462,7 +486,8 @@ def _sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterato
     """
     ports = topology.linked_ports()
     exchange = max(initial_exchange(topology, port) for port in ports)
-    for cycle in range(start + _SWEEP_CYCLES, end, _SWEEP_CYCLES + len(ports)):
+    period = max(random.choice(_SWEEP_CYCLES), exchange + 1) + len(ports)
+    for cycle in range(start + period, end, period):
         yield from write_states(topology, cycle, PortState.ARMED)
         left = {far for port in ports if (far := topology.far_end(port)) and random.random() < _LEFT_ARMED_SHARE}
         activated = write_states(topology, cycle + len(ports) + exchange, PortState.ACTIVE)

@@ -104,7 +104,7 @@ def _headers(random: Random, data: bytes) -> bytes:
     at = _transport(data)
     fields: list[tuple[Field, int, list[int]]] = [
         (LRH["sl"], 0, []),
-        (LRH["slid"], 0, []),
+        (LRH["slid"], 0, [LRH["dlid"].read(data)]),
         (LRH["dlid"], 0, []),
         (LRH["lnh"], 0, []),
         (BTH["dest_qp"], at, [QP_SMI, QP_GSI, 2, 1 << 16 | QP_GSI]),

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from math import inf
 from operator import attrgetter
 from random import Random
 from typing import Final, NamedTuple
@@ -16,7 +17,7 @@ from cosim.stimulus.bus_bring_up import write
 from cosim.stimulus.mad_mutation import mad_of, mutated
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.stimulus.random_packets import random_p_key
-from cosim.stimulus.random_settings import random_times
+from cosim.stimulus.random_settings import due, random_times
 from cosim.stimulus.random_smps import M_KEYS, Repair, random_smp_content
 from cosim.topology.topology import Port, Topology
 from wire import registers
@@ -61,6 +62,10 @@ _LOST_SHARE: Final = 0.1
 """Of directed SMPs, those that are somewhere on their route before they begin it, or back."""
 
 _MOST_HOPS: Final = 3
+_OTHER_M_KEY_SHARE: Final = 0.1
+_TO_ITSELF_SHARE: Final = 0.05
+"""Of GMPs, those of which the agent's answer is for its own LID."""
+
 _MUTATED_SHARE: Final = 0.35
 _GRH_SHARE: Final = 0.2
 _MODIFIED_SHARE: Final = 0.03
@@ -130,6 +135,8 @@ def _smp(topology: Topology, random: Random, host: str, number: int) -> RandomMa
     """Over a directed route, by LID, or by both."""
     lids = agent_lids(topology)
     own, m_key = topology.lids[host], random.choice(M_KEYS)
+    if random.random() < _OTHER_M_KEY_SHARE:
+        m_key = random.getrandbits(64)
     slid = dlid = dr_slid = dr_dlid = LID_PERMISSIVE
     path, node = None, random.choice(list(lids))
     if random.random() >= _DIRECTED_SHARE:
@@ -185,7 +192,7 @@ def _perf(topology: Topology, random: Random, host: str, number: int) -> RandomM
     vl = topology.vl(Port(host, 1), sl)
     grh = {"hop_lmt": random.getrandbits(8)} if random.random() < _GRH_SHARE else None
     p_key = random.choice((P_KEY_DEFAULT, random_p_key(random)))
-    source, target = topology.lids[host], lids[node]
+    source, target = lids[node if random.random() < _TO_ITSELF_SHARE else host], lids[node]
     return RandomMad(vl, gmp_packet(mad, source, target, vl=vl, sl=sl, p_key=p_key, psn=number, grh=grh).data)
 
 
@@ -232,12 +239,10 @@ def _repairs(topology: Topology, random: Random, seed: int, start: int, end: int
     """Of tables, some time after each Set."""
     waiting: list[Control] = []
     for cycle, _, mad in _posted(topology, seed, start, end):
-        while waiting and waiting[0].cycle <= cycle:
-            yield heapq.heappop(waiting)
+        yield from due(waiting, cycle)
         for repair in mad.repairs:
             heapq.heappush(waiting, write(cycle + random.randint(*_REPAIR_CYCLES), *repair))
-    while waiting:
-        yield heapq.heappop(waiting)
+    yield from due(waiting, inf)
 
 
 def _sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:

@@ -101,7 +101,12 @@ _SHORT = 64
 """Payload bytes of most packets: much happens in few cycles."""
 
 _VL15_SHARE = 0.03
-_STRAY_SHARE = 0.02
+_SHORT_WORDS = (5, 7)
+"""Of strays that are too short for what they say they are, LRH to what should be their ICRC."""
+
+_STRAY_SHARES = (0.02, 0.02, 0.2)
+"""Of a host's packets."""
+
 _RAW_SHARE = 0.03
 _MULTICAST_SHARE = 0.2
 """Of the bursts, where there are groups."""
@@ -113,8 +118,8 @@ MOST_HOSTS = 126
 
 _GRH_SHARE = 0.05
 _DEFAULT_KEY_SHARE = 0.5
-_FULL_KEYS = (0x8000, 0x8001, 0x8002, 0xA5C3, P_KEY_DEFAULT)
-"""0x8000 is in no partition."""
+_FULL_KEYS = (0x8000, 0x8001, 0x8002, 0xA5C3, 0xFFE0, 0xFC1F, 0x83FF, P_KEY_DEFAULT, P_KEY_DEFAULT)
+"""0x8000 is in no partition; others have most bits in common with the default one, which most packets have."""
 
 
 def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
@@ -151,6 +156,7 @@ def _host_packets(
     flows = _Flows(number * _FLOWS_OF_A_HOST)
     cycle = float(traffic.start)
     phase_end, phase_load = cycle, load
+    stray_share = random.choice(_STRAY_SHARES)
     while cycle < traffic.end:
         if cycle >= phase_end:
             phase_end = cycle + random.randint(*_PHASE_CYCLES)
@@ -165,8 +171,8 @@ def _host_packets(
         for _ in range(random.choice(_BURST)):
             packet = _random_packet(topology, random, source, target, sl, int(cycle), management, flows)
             # A raw packet has no ICRC that could be wrong.
-            plain = LRH["lnh"].read(packet.data) == LNH.IBA_LOCAL
-            if traffic.strays and plain and random.random() < _STRAY_SHARE:
+            has_icrc = LRH["lnh"].read(packet.data) in (LNH.IBA_LOCAL, LNH.IBA_GLOBAL)
+            if traffic.strays and has_icrc and random.random() < stray_share:
                 packet = (_vl15_stray if management else _stray)(topology, random, packet)
             yield packet
             rows += packet.rows
@@ -240,11 +246,11 @@ def _random_packet(
 def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
     """The packet made into one that never arrives.
 
-    No such LID, back to its sender, a wrong LVer, too long, a wrong PktLen, a wrong ICRC.
+    No such LID, back to its sender, a wrong LVer, too long, a wrong PktLen, too short, a wrong ICRC.
     """
     data, length = packet.data, packet.pkt_len
     longest = max_pkt_len(mtu_code(topology.fabric.nodes[packet.source].mtu))
-    match random.randrange(7):
+    match random.randrange(8):
         case 0:
             data = LRH["dlid"].write(data, 0)
         case 1:
@@ -265,6 +271,10 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
         case 4 | 5:
             lies = {0, 1, 2, 5, length - 1, length + 1, length + 40, longest, longest + 1, _PKT_LEN_MAX} - {length}
             data = LRH["pkt_len"].write(data, random.choice(sorted(lies)))
+        case 6:
+            # It has no DETH, or not even a BTH; whatever its last word is, it is no right ICRC.
+            data = LRH["pkt_len"].write(data[: WORD_BYTES * random.randint(*_SHORT_WORDS)], 0)
+            data = LRH["pkt_len"].write(data, len(data) // WORD_BYTES)
         case _:
             last = int.from_bytes(data[-WORD_BYTES:], "big") ^ 1 << random.randrange(32)
             data = data[:-WORD_BYTES] + last.to_bytes(WORD_BYTES, "big")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterator
+from math import inf
 from random import Random
 from typing import Final
 
 from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, write, write_port
-from cosim.stimulus.random_settings import random_times
+from cosim.stimulus.random_settings import due, random_gap, random_times
 from cosim.topology.topology import Topology
 from wire import registers
 from wire.codes import (
@@ -77,9 +79,11 @@ _NODE_WIDTHS: Final = {
 }
 _ARBITRATION_BITS: Final = sum(VL_ARBITRATION_ENTRY[name].width for name in ("vl", "weight"))
 
-_BRIEF_GAP: Final = (2_000, 15_000)
+_BRIEF_GAP: Final = (1_000, 8_000)
 _BRIEF_CYCLES: Final = (200, 3_000)
 _SILENT_SHARE: Final = 0.5
+_NEAR_PERIOD_SHARE: Final = 0.5
+_MOST_BEHIND_PERIOD: Final = 60
 _LEAST_WATCHDOG: Final = 5_000
 _MOST_TIMEOUT: Final = 3_000
 _LEAST_PERIOD: Final = 200
@@ -107,7 +111,7 @@ def random_register_accesses(
     """Writes of settings, writes that have no effect, and reads and writes where nothing is."""
     nodes = list(topology.fabric.nodes)
     ports = topology.linked_ports()
-    for cycle in random_times(random, _GAP, start, end):
+    for cycle in random_times(random, random_gap(random, _GAP), start, end):
         chosen = random.random()
         if chosen < _SETTING_SHARE:
             count["setting"] += 1
@@ -128,22 +132,32 @@ def random_register_accesses(
 def random_brief_settings(
     topology: Topology, random: Random, start: int, end: int, count: Counter[str]
 ) -> Iterator[Control]:
-    """One after the other: a link that is watched, or keeps silent, so that it goes to recovery, for a while."""
-    ports = topology.linked_ports()
-    until = start
-    for cycle in random_times(random, _BRIEF_GAP, start, end):
-        if cycle < until:
-            continue
-        until = cycle + random.randint(*_BRIEF_CYCLES)
+    """Links that are watched, or keep silent, so that they go to recovery, for a while.
+
+    Some are watched for about as long as their other end takes between flow control packets: of one VL they come in
+    time, of another they do not.
+    """
+    ports, gap = topology.linked_ports(), random_gap(random, _BRIEF_GAP)
+    ends: list[Control] = []
+    until = dict.fromkeys(ports, start)
+    for cycle in random_times(random, gap, start, end):
+        yield from due(ends, cycle)
         port = random.choice(ports)
+        if cycle <= until[port]:
+            continue
+        watch, period = 1 + random.getrandbits(random.randrange(5, 12)), FCP_PERIOD_AT_RESET
+        if random.random() < _NEAR_PERIOD_SHARE:
+            period = _LEAST_PERIOD + random.getrandbits(random.randrange(12))
+            watch = period + random.randint(0, _MOST_BEHIND_PERIOD)
+        until[port] = cycle + watch + random.randint(*_BRIEF_CYCLES)
         far = topology.far_end(port)
         count["setting"] += 1
-        yield write_port(
-            topology, cycle, port, PortRegister.FC_WATCHDOG, 1 + random.getrandbits(random.randrange(5, 12))
-        )
-        if far is not None and random.random() < _SILENT_SHARE:
-            yield write_port(topology, cycle + 1, far, PortRegister.FCP_PERIOD, FCP_PERIOD_AT_RESET)
-        yield write_port(topology, until, port, PortRegister.FC_WATCHDOG, random.getrandbits(24) | 1 << 13)
+        yield write_port(topology, cycle, port, PortRegister.FC_WATCHDOG, watch)
+        if far is not None and (period < FCP_PERIOD_AT_RESET or random.random() < _SILENT_SHARE):
+            yield write_port(topology, cycle, far, PortRegister.FCP_PERIOD, period)
+        usual = random.getrandbits(24) | 1 << 13
+        heapq.heappush(ends, write_port(topology, until[port], port, PortRegister.FC_WATCHDOG, usual))
+    yield from due(ends, inf)
 
 
 def _setting(random: Random) -> tuple[PortRegister, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterator
 from random import Random
@@ -22,8 +23,10 @@ from wire.time_limits import NO_LIMIT
 from wire.vl_arbitration import VlWeight
 
 __all__ = [
+    "due",
     "random_arbitration",
     "random_forwarding",
+    "random_gap",
     "random_high_limit",
     "random_limits",
     "random_partitions",
@@ -32,6 +35,7 @@ __all__ = [
     "switch_ports",
 ]
 
+_TIMES_AS_OFTEN: Final = (1, 1, 4, 16)
 _ARBITRATION_GAP: Final = (20, 800)
 _HIGH_LIMIT_SHARE: Final = 0.1
 _IN_USE_SHARE: Final = 0.9
@@ -47,8 +51,8 @@ _CHECKS_SHARE: Final = 0.2
 """Of what is written for partitions, what is checked; the rest are P_Keys."""
 
 _FIRST_KEYS: Final = 4
-_DEFAULT_KEY_SHARE: Final = 0.3
-
+_DEFAULT_KEY_SHARES: Final = (0.3, 0.02)
+"""In the second case most tables have no entry that lets most packets pass."""
 
 _FORWARDING_GAP: Final = (50, 3_000)
 _MFT_SHARE: Final = 0.7
@@ -69,10 +73,23 @@ def random_times(random: Random, gap: tuple[int, int], start: int, end: int) -> 
         cycle += random.randint(*gap)
 
 
+def random_gap(random: Random, gap: tuple[int, int]) -> tuple[int, int]:
+    """In some runs as given, in others much less: what is rare in a mixture is seen where there is much of it."""
+    times = random.choice(_TIMES_AS_OFTEN)
+    least, most = gap
+    return -(-least // times), -(-most // times)
+
+
+def due(waiting: list[Control], cycle: float) -> Iterator[Control]:
+    """The operations of a heap for CYCLE or before, which leave it."""
+    while waiting and waiting[0].cycle <= cycle:
+        yield heapq.heappop(waiting)
+
+
 def random_arbitration(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
     """Entries of VL arbitration lists, and limits of the high ones."""
     ports = [port for port in topology.linked_ports() if topology.fabric.nodes[port.node].vls > 1]
-    for cycle in random_times(random, _ARBITRATION_GAP, start, end) if ports else ():
+    for cycle in random_times(random, random_gap(random, _ARBITRATION_GAP), start, end) if ports else ():
         port = random.choice(ports)
         vls = topology.fabric.nodes[port.node].vls
         if random.random() < _HIGH_LIMIT_SHARE:
@@ -100,7 +117,7 @@ def random_limits(topology: Topology, random: Random, start: int, end: int, coun
     ports = switch_ports(topology)
     if random.random() >= _LIMITED_SHARE or not ports:
         return
-    for cycle in random_times(random, _LIMIT_GAP, start, end):
+    for cycle in random_times(random, random_gap(random, _LIMIT_GAP), start, end):
         port = random.choice(ports)
         count["time_limit"] += 1
         match random.randrange(4):
@@ -120,7 +137,8 @@ def random_partitions(
     ports = switch_ports(topology)
     if random.random() >= _PARTITIONED_SHARE or not ports:
         return
-    for cycle in random_times(random, _PARTITION_GAP, start, end):
+    default_share = random.choice(_DEFAULT_KEY_SHARES)
+    for cycle in random_times(random, random_gap(random, _PARTITION_GAP), start, end):
         port = random.choice(ports)
         count["partition"] += 1
         if random.random() < _CHECKS_SHARE:
@@ -128,7 +146,7 @@ def random_partitions(
             yield write_port(topology, cycle, port, PortRegister.PARTITION, checks)
             continue
         entry = random.choice((random.randrange(_FIRST_KEYS), random.randrange(P_KEY_TABLE.count)))
-        key = P_KEY_DEFAULT if random.random() < _DEFAULT_KEY_SHARE else random_p_key(random)
+        key = P_KEY_DEFAULT if random.random() < default_share else random_p_key(random)
         yield write(cycle, topology.index[port.node], registers.p_key_address(port.number, entry), key)
 
 
@@ -137,7 +155,8 @@ def random_forwarding(
 ) -> Iterator[Control]:
     """Where there are groups: MFT entries, and what is made of LIDs that are in none."""
     switches = [name for name, node in topology.fabric.nodes.items() if isinstance(node, SwitchParameters)]
-    for cycle in random_times(random, _FORWARDING_GAP, start, end) if topology.groups else ():
+    gap = random_gap(random, _FORWARDING_GAP)
+    for cycle in random_times(random, gap, start, end) if topology.groups else ():
         name = random.choice(switches)
         node, address, value = _forwarding_entry(topology, random, name)
         count["multicast"] += 1

@@ -47,8 +47,10 @@ _WRONG_SHARE: Final = 0.08
 _BEYOND_SHARE: Final = 0.4
 """Of modifiers, those that may name the first port or position that there is not."""
 
-_FAULTY_SHARE: Final = 0.2
-"""Of tables, those with wrong entries."""
+_FAULTY_SHARE: Final = 0.6
+"""Of tables, those with wrong entries: so many of them."""
+
+_FAULTS: Final = (1, 2, 3, 16)
 
 _PROBABLE: Final = (
     SmaAttribute.PORT_INFO,
@@ -275,7 +277,7 @@ _PORTS_OF_MODIFIER: Final = ("input_port", "output_port")
 
 def _some(random: Random, entries: Sequence[int]) -> list[int]:
     """A few of some entries, mostly none."""
-    return random.sample(entries, min(len(entries), random.randint(1, 3))) if random.random() < _FAULTY_SHARE else []
+    return random.sample(entries, min(len(entries), random.choice(_FAULTS))) if random.random() < _FAULTY_SHARE else []
 
 
 def _linear(topology: Topology, random: Random, node: str, modifier: int) -> _Data:

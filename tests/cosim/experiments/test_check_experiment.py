@@ -131,3 +131,13 @@ def test_a_subnet_manager_brings_some_random_fabrics_up_and_its_smps_are_posted_
     assert all(is_mad(packet.data) for packet in smps)
     before = takewhile(lambda control: control.cycle < managed.start, managed.controls())
     assert not any(control.operation == Operation.BUS_WRITE and control.args[0] in _LFT for control in before)
+
+
+def test_with_a_seed_for_the_fabric_settings_and_widths_follow_from_the_other():
+    options = [replace(SMALL, seed=seed, fabric_seed=9) for seed in range(1, 6)]
+    experiments = [check_experiment(one) for one in options]
+    assert len({str(one.topology.fabric) for one in experiments}) == 1
+    widths = {tuple(one.topology.pace(port) for port in one.topology.linked_ports()) for one in experiments}
+    assert len(widths) > 1
+    settings = {tuple(str(table) for table in check_scenario(one).ports) for one in options}
+    assert len(settings) == len(options)

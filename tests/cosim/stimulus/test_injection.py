@@ -169,7 +169,7 @@ def test_a_register_that_slipped_is_right_again_afterwards():
         else:
             slipped.add(address)
             slips += 1
-    assert len(slipped) <= 1, "two at once"
+    assert not slipped
     assert slips > 20
 
 
@@ -191,3 +191,30 @@ def test_the_same_seed_gives_the_same_operations():
 
     assert drawn(1) == drawn(1)
     assert drawn(1) != drawn(2)
+
+
+def test_in_some_runs_links_are_left_alone_and_all_else_goes_on():
+    topology = check_experiment(CheckOptions(cycles=20_000)).topology
+    on_links = {Operation.INJECT, Operation.LINK_DOWN, Operation.RESET}
+    drawn: list[Counter[str]] = []
+    for seed in range(10):
+        given: Counter[str] = Counter()
+        controls = list(random_controls(topology, seed, 0, 30_000, errors=True, injected=given))
+        is_calm = on_links.isdisjoint(control.operation for control in controls)
+        assert given["refused_write"]
+        assert given["register_slip"]
+        if is_calm:
+            drawn.append(given)
+    assert 1 <= len(drawn) <= 6
+    assert all(not given["port_down"] for given in drawn)
+
+
+def test_some_ports_are_read_many_times_in_a_row():
+    topology = check_experiment(CheckOptions(cycles=20_000)).topology
+    controls = list(random_controls(topology, 1, 0, 100_000, errors=False))
+    reads = [(one.cycle, one.target, one.args[0] >> 16) for one in controls if one.operation == Operation.BUS_READ]
+    spans = [
+        (last[0] - first[0], {one[1:] for one in reads[at : at + 8]})
+        for at, (first, last) in enumerate(zip(reads, reads[7:], strict=False))
+    ]
+    assert any(cycles < 40 and len(ports) == 1 for cycles, ports in spans)

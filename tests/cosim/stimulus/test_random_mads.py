@@ -124,3 +124,10 @@ def test_nothing_is_wrong_while_agents_answer(tmp_path, fabric):
         with run("model", experiment.spec(), tmp_path, on_delivery=hears) as records:
             assert sum(1 for _record in records) > 0
     assert {0, 0x0C, 0x1C} <= statuses.keys()
+
+
+def test_some_agents_are_asked_with_their_own_lids():
+    of = topology()
+    agents = set(agent_lids(of).values()) - set(of.lids.values())
+    packets = [mad.data for _, mad in mads(of, 1_000)]
+    assert any(is_perf(data) and LRH["slid"].read(data) == LRH["dlid"].read(data) in agents for data in packets)

@@ -155,3 +155,15 @@ def test_packets_to_each_group_are_a_flow_of_their_own():
         ways[packet.flow].add((packet.source, LRH["dlid"].read(packet.data)))
     assert {dlid for way in ways.values() for _, dlid in way} > set(experiment.topology.groups)
     assert all(len(way) == 1 for way in ways.values())
+
+
+def test_some_strays_end_before_what_their_headers_say_they_have():
+    """Their PktLen is right, and what they have of a BTH or DETH."""
+    topology = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
+    lengths = Counter(
+        packet.pkt_len
+        for seed in range(6)
+        for packet in random_packets(topology, RandomTraffic(seed, 0, 100_000, 0.7, strays=True))
+        if LRH["lnh"].read(packet.data) == LNH.IBA_LOCAL and packet.pkt_len == LRH["pkt_len"].read(packet.data)
+    )
+    assert {5, 6, 7} <= set(lengths)

@@ -1,0 +1,29 @@
+"""Bus accesses at random: links watched for a while."""
+
+from collections import Counter
+from random import Random
+
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.stimulus.random_registers import random_brief_settings
+from wire.registers import PortRegister, port_address
+from wire.stimulus import Control
+
+
+def test_some_links_are_watched_for_about_as_long_as_their_other_end_takes_between_flow_control_packets():
+    topology = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
+    controls = list(random_brief_settings(topology, Random(1), 0, 200_000, Counter()))
+    cycles = [control.cycle for control in controls]
+    assert cycles == sorted(cycles)
+
+    def register(control: Control) -> int:
+        port = next(
+            one
+            for one in topology.linked_ports()
+            if topology.index[one.node] == control.target and control.args[0] >> 16 == one.number
+        )
+        return control.args[0] - port_address(port.number, 0)
+
+    watches = {c.cycle: c.args[1] for c in controls if register(c) == PortRegister.FC_WATCHDOG}
+    periods = {c.cycle: c.args[1] for c in controls if register(c) == PortRegister.FCP_PERIOD}
+    behind = [watches[cycle] - period for cycle, period in periods.items()]
+    assert sum(0 <= cycles <= 60 for cycles in behind) > 5

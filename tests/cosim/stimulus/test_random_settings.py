@@ -1,0 +1,28 @@
+"""Settings at random: in some runs seldom, in others all the time."""
+
+from math import inf
+from random import Random
+
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.stimulus.random_settings import due, random_arbitration, random_gap
+from wire.stimulus import Control, Operation
+
+
+def test_a_gap_is_as_given_or_much_less():
+    gaps = {random_gap(Random(seed), (20, 800)) for seed in range(50)}
+    assert gaps == {(20, 800), (5, 200), (2, 50)}
+
+
+def test_in_some_runs_arbitration_tables_are_written_many_times_as_often():
+    topology = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
+    counts = sorted(len(list(random_arbitration(topology, Random(seed), 0, 10_000))) for seed in range(20))
+    assert counts[0] < 40
+    assert counts[-1] > 300
+
+
+def test_what_is_due_leaves_the_heap_in_order():
+    waiting = [Control(cycle, Operation.LINK_UP, 0) for cycle in (10, 20, 30, 40)]
+    assert [control.cycle for control in due(waiting, 20)] == [10, 20]
+    assert [control.cycle for control in due(waiting, 29)] == []
+    assert [control.cycle for control in due(waiting, inf)] == [30, 40]
+    assert not waiting
