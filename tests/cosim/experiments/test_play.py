@@ -79,8 +79,8 @@ CUT_BEFORE_IT_ARRIVED = 3470114763
 """With this seed a link fails under a packet that cuts through, before all of it is there."""
 
 NOTHING_TELLS_IDLE_ERRORS = range(12)
-"""With one in 16 other seeds an answer tells how many symbol errors a port has seen, or what followed from them, of which
-some were in idle data: a capture has none of these."""
+"""With one in 16 other seeds an answer tells how many symbol errors a port has seen, or what followed from them: a
+capture has none of those that were in idle data."""
 
 
 @pytest.mark.parametrize("seed", [CUT_BEFORE_IT_ARRIVED, *NOTHING_TELLS_IDLE_ERRORS])
