@@ -233,7 +233,7 @@ _STALL_GAP = (200, 10_000)
 _STALL_CYCLES = (20, 2_000)
 _READ_GAP = (100, 2_000)
 _READ: Final = (*registers.Counter, *registers.Detail, *registers.PacketCounter, *registers.CounterHigh)
-_READS = (1, 1, 1, 10)
+_READS_IN_A_ROW = (1, 1, 1, 10)
 _CYCLES_OF_READ = 3
 """In more than half of some 30 cycles no port is read, or increments may be lost (docs/pipeline.md, section 10)."""
 _TYPICAL_ROWS = (2, 8, 64, 256)
@@ -308,7 +308,7 @@ def _random_reads(topology: Topology, random: Random, start: int, end: int) -> I
     for cycle in random_times(random, random_gap(random, _READ_GAP), start, end):
         if cycle < until:
             continue
-        port, reads = random.choice(ports), random.choice(_READS)
+        port, reads = random.choice(ports), random.choice(_READS_IN_A_ROW)
         until = cycle + _CYCLES_OF_READ * reads
         for now in range(cycle, until, _CYCLES_OF_READ):
             address = registers.port_address(port.number, random.choice(_READ))

@@ -48,9 +48,10 @@ _BEYOND_SHARE: Final = 0.4
 """Of modifiers, those that may name the first port or position that there is not."""
 
 _FAULTY_SHARE: Final = 0.6
-"""Of tables, those with wrong entries: so many of them."""
+"""Of tables, those with wrong entries."""
 
 _FAULTS: Final = (1, 2, 3, 16)
+"""Of such a table, so many entries."""
 
 _PROBABLE: Final = (
     SmaAttribute.PORT_INFO,
