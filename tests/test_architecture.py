@@ -72,7 +72,7 @@ INSIDE = {
     "verilog": (
         ("export", "synth"),
         ("equivalence",),
-        ("mutants",),
+        ("flat_netlist", "mutants"),
         ("design",),
         ("emit",),
         ("nodes",),

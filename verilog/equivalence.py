@@ -1,6 +1,7 @@
 """Which mutants change nothing: proven by SAT, for every state and every input, reachable or not.
 
-Of a mutant counts what its cell acts on within a cycle: next states, what memories are given, outputs of the node.
+Of a mutant counts what its cell acts on within a cycle: next states, what memories are given, outputs of the node;
+but for bits on which nothing that leaves the node ever depends.
 These are compared with and without it, as functions of all that they depend on within the cycle, each register and each
 word that a memory gives being free. A mutant that differs only in states that never come is not proven this way.
 """
@@ -9,18 +10,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 from toolchain.build_cache import cached
-from verilog import tools
+from verilog import flat_netlist, liveness, tools
+from verilog.flat_netlist import Bit, Cell, FlatNetlist, inputs_of, is_state, outputs_of
 from verilog.mutants import FLAT, DrawnMutants, Mutant
 
 __all__ = ["proven_equivalent"]
-
-_STATE: Final = re.compile(r"\$dff|\$mem(rd|wr)(_v2)?")
-"""Cells whose outputs are not functions of their inputs in the same cycle."""
 
 _NOTHING: Final = ("CLK",)
 """Ports of such cells of which no mutant is looked at."""
@@ -37,57 +36,6 @@ _COMMAND: Final = re.compile(
     r"-mode (?P<mode>\w+) .*?-cell (?P<cell>\S+) -port (?P<port>\S+) (?P<rest>-portbit \d+(?: -ctrlbit \d+)?)"
 )
 
-_Bit: TypeAlias = "int | str"
-_Cell: TypeAlias = dict[str, Any]
-
-
-class _Netlist:
-    """The flat netlist of a node, as Yosys writes it in JSON.
-
-    Attributes:
-        cells: by name.
-        outputs: bits that leave the node.
-        driver: the cell that drives a bit.
-        readers: the cells that read it.
-        unused: from this number on there are no bits.
-    """
-
-    def __init__(self, module: Mapping[str, Any]) -> None:
-        self.cells: dict[str, _Cell] = module["cells"]
-        ports: Iterable[Mapping[str, Any]] = module["ports"].values()
-        self.outputs = {bit for port in ports if port["direction"] == "output" for bit in port["bits"]}
-        self.driver: dict[_Bit, str] = {}
-        self.readers: dict[_Bit, list[str]] = {}
-        for name, cell in self.cells.items():
-            for bit in _outputs_of(cell):
-                self.driver[bit] = name
-            for bit in _inputs_of(cell):
-                self.readers.setdefault(bit, []).append(name)
-        self.unused = 1 + max((bit for bit in (*self.driver, *self.readers) if isinstance(bit, int)), default=0)
-
-
-def _outputs_of(cell: _Cell) -> list[_Bit]:
-    return _bits_of(cell, "output")
-
-
-def _inputs_of(cell: _Cell) -> list[_Bit]:
-    return _bits_of(cell, "input")
-
-
-def _bits_of(cell: _Cell, direction: str) -> list[_Bit]:
-    directions = cell["port_directions"]
-    return [
-        bit
-        for port, bits in cell["connections"].items()
-        if directions[port] == direction
-        for bit in bits
-        if isinstance(bit, int)
-    ]
-
-
-def _is_state(cell: _Cell) -> bool:
-    return _STATE.fullmatch(cell["type"]) is not None
-
 
 def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozenset[int]:
     """The numbers of those MUTANTS that are proven to change nothing.
@@ -102,24 +50,31 @@ def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozens
         (directory / FLAT).write_text((drawn.directory / FLAT).read_text())
         steps = f"read_rtlil {FLAT}; delete t:$meminit t:$meminit_v2; write_json {_NETLIST}"
         tools.run(tools.YOSYS, ["-q", "-p", steps], directory, lambda line: None)
-        netlist = _Netlist(json.loads((directory / _NETLIST).read_text())["modules"][drawn.module])
+        netlist = FlatNetlist(json.loads((directory / _NETLIST).read_text())["modules"][drawn.module])
         for file in (FLAT, _NETLIST):
             (directory / file).unlink()
+        proven: list[int] = []
         modules, script = {}, [f"read_json {_CONES}"]
         for mutant in mutants:
-            if (cone := _cone(netlist, mutant)) is not None:
-                modules[f"m{mutant.number}"], command = cone
-                script += _proof(f"m{mutant.number}", command)
+            cone = _cone(netlist, mutant)
+            if cone is not None and not cone.is_seen:
+                proven.append(mutant.number)
+            elif cone is not None:
+                modules[f"m{mutant.number}"] = cone.module
+                script += _proof(f"m{mutant.number}", cone.command)
         (directory / _CONES).write_text(json.dumps({"creator": "", "modules": modules}))
         (directory / "prove.ys").write_text("\n".join(script))
-        proven: list[int] = []
         tools.run(tools.YOSYS, ["-s", "prove.ys"], directory, _Listener(proven).hears)
         (directory / _PROVEN).write_text(json.dumps(proven))
 
     numbers = [mutant.number for mutant in mutants]
-    key = {"netlist": drawn.netlist, "mutants": numbers, "largest": _LARGEST, "seconds": _SECONDS}
+    key = {"netlist": drawn.netlist, "mutants": numbers, "largest": _LARGEST, "seconds": _SECONDS, "code": _code()}
     directory = cached("equivalence", key, fill)
     return frozenset(json.loads((directory / _PROVEN).read_text()))
+
+
+def _code() -> list[str]:
+    return [Path(str(part.__file__)).read_text() for part in (flat_netlist, liveness)] + [Path(__file__).read_text()]
 
 
 class _Listener:
@@ -149,8 +104,22 @@ def _proof(module: str, command: str) -> list[str]:
     ]
 
 
-def _cone(netlist: _Netlist, mutant: Mutant) -> tuple[dict[str, Any], str] | None:
-    """A module of what a mutant acts on and what that depends on, and how it is broken there."""
+class _Cone(NamedTuple):
+    """What a mutant acts on within a cycle.
+
+    Attributes:
+        is_seen: something that leaves the node may ever depend on it.
+        module: with what that depends on, whatever may be seen being an output.
+        command: Yosys' command that breaks it, without the module's name.
+    """
+
+    is_seen: bool
+    module: dict[str, Any]
+    command: str
+
+
+def _cone(netlist: FlatNetlist, mutant: Mutant) -> _Cone | None:
+    """That of a mutant; None if it is too large."""
     found = _COMMAND.search(mutant.command)
     assert found, mutant.command
     name, port = found["cell"], found["port"].removeprefix("\\")
@@ -158,24 +127,24 @@ def _cone(netlist: _Netlist, mutant: Mutant) -> tuple[dict[str, Any], str] | Non
         return None
     cell = netlist.cells[name]
     cells = {name: cell}
-    extra: tuple[_Bit, ...] = ()
-    if _is_state(cell):
+    extra: set[Bit] = set()
+    if is_state(cell):
         # Of a register or a memory its port alone, as a wire.
         bits = cell["connections"][port]
         is_output = cell["port_directions"][port] == "output"
         others = list(range(netlist.unused, netlist.unused + len(bits)))
         cells = {name: _wire(others, bits) if is_output else _wire(bits, others)}
-        extra = () if is_output else tuple(others)
+        extra = set() if is_output else {bit for at, bit in enumerate(others) if netlist.takes(name, at)}
         port = "Y" if is_output else "A"
     reached = _forward(netlist, cells)
     if reached is None:
         return None
-    ends = {bit for one in reached.values() for bit in _outputs_of(one) if _is_end(netlist, bit)} | set(extra)
+    ends = extra.union(*map(outputs_of, reached.values())) & (netlist.ends | extra)
     kept = _backward(netlist, reached)
     if kept is None:
         return None
-    driven = {bit for one in kept.values() for bit in _outputs_of(one)}
-    free = {bit for one in kept.values() for bit in _inputs_of(one)} - driven
+    driven = {bit for one in kept.values() for bit in outputs_of(one)}
+    free = {bit for one in kept.values() for bit in inputs_of(one)} - driven
     module = {
         "ports": {
             **{f"i{bit}": {"direction": "input", "bits": [bit]} for bit in sorted(free, key=str)},
@@ -184,10 +153,11 @@ def _cone(netlist: _Netlist, mutant: Mutant) -> tuple[dict[str, Any], str] | Non
         "cells": {one: {**cell, "attributes": {}} for one, cell in kept.items()},
         "netnames": {},
     }
-    return module, f"-mode {found['mode']} -module {{module}} -cell {name} -port \\{port} {found['rest']}"
+    command = f"-mode {found['mode']} -module {{module}} -cell {name} -port \\{port} {found['rest']}"
+    return _Cone(bool(ends), module, command)
 
 
-def _wire(source: Sequence[_Bit], target: Sequence[_Bit]) -> _Cell:
+def _wire(source: Sequence[Bit], target: Sequence[Bit]) -> Cell:
     return {
         "hide_name": 0,
         "type": "$pos",
@@ -197,20 +167,15 @@ def _wire(source: Sequence[_Bit], target: Sequence[_Bit]) -> _Cell:
     }
 
 
-def _is_end(netlist: _Netlist, bit: _Bit) -> bool:
-    """Whether a state takes it, or it leaves the node."""
-    return bit in netlist.outputs or any(_is_state(netlist.cells[one]) for one in netlist.readers.get(bit, ()))
-
-
-def _forward(netlist: _Netlist, cells: dict[str, _Cell]) -> dict[str, _Cell] | None:
+def _forward(netlist: FlatNetlist, cells: dict[str, Cell]) -> dict[str, Cell] | None:
     """What depends on these cells in the same cycle, and they; None if that is too much."""
     reached = dict(cells)
     waiting = list(cells.values())
     while waiting:
-        for bit in _outputs_of(waiting.pop()):
+        for bit in outputs_of(waiting.pop()):
             for name in netlist.readers.get(bit, ()):
                 cell = netlist.cells[name]
-                if name not in reached and not _is_state(cell):
+                if name not in reached and not is_state(cell):
                     reached[name] = cell
                     waiting.append(cell)
         if len(reached) > _LARGEST:
@@ -218,14 +183,14 @@ def _forward(netlist: _Netlist, cells: dict[str, _Cell]) -> dict[str, _Cell] | N
     return reached
 
 
-def _backward(netlist: _Netlist, cells: dict[str, _Cell]) -> dict[str, _Cell] | None:
+def _backward(netlist: FlatNetlist, cells: dict[str, Cell]) -> dict[str, Cell] | None:
     """What these cells depend on in the same cycle, and they; None if that is too much."""
     kept = dict(cells)
     waiting = list(cells.values())
     while waiting:
-        for bit in _inputs_of(waiting.pop()):
+        for bit in inputs_of(waiting.pop()):
             name = netlist.driver.get(bit)
-            if name is not None and name not in kept and not _is_state(netlist.cells[name]):
+            if name is not None and name not in kept and not is_state(netlist.cells[name]):
                 kept[name] = netlist.cells[name]
                 waiting.append(kept[name])
         if len(kept) > _LARGEST:

@@ -33,15 +33,18 @@ module fabric_N(clk, load, a, b, d, y);
   input [1:0] a, b;
   input d;
   output [3:0] y;
-  reg [1:0] kept = 0;
+  reg [2:0] kept = 0;
   wire [1:0] both = a & b;
-  wire [1:0] same = both & (a | kept);
+  wire [1:0] same = both & (a | kept[1:0]);
   wire [2:0] sum = {1'b0, both} + {2'b0, d & kept[0]};
-  always @(posedge clk) if (load) kept <= a; else if (a != b || d) kept <= sum[1:0]; else kept <= both;
-  assign y = {kept, both | same};
+  wire odd = kept[2] ^ d;
+  always @(posedge clk)
+    if (load) kept <= {odd, a}; else if (a != b || d) kept <= {odd, sum[1:0]}; else kept <= {odd, both};
+  assign y = {kept[1:0], both | same};
 endmodule
 """
-"""`same` adds nothing to `both`; where `d` is 0 the two that `kept` may become are alike."""
+"""`same` adds nothing to `both`; where `d` is 0 the two that `kept` may become are alike; and
+nobody reads its third bit."""
 
 DESIGN = Design(FabricPorts((), (), ()), FABRIC)
 
