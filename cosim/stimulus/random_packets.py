@@ -28,7 +28,8 @@ from wire.codes import (
     max_pkt_len,
     mtu_code,
 )
-from wire.headers import LRH, RWH
+from wire.crc import ICRC_BYTES
+from wire.headers import BTH, DETH, GRH, LRH, RWH
 from wire.packet import WORD_BYTES, build_raw
 
 __all__ = ["MOST_HOSTS", "RandomTraffic", "random_p_key", "random_packets"]
@@ -117,6 +118,8 @@ MOST_HOSTS = 126
 """What the flows' numbers have room for, of which a packet's source QP tells one."""
 
 _GRH_SHARE = 0.05
+_LONGEST_SHARE = 0.02
+"""Of packets with an ICRC: as long as any headers and a full payload may make them, or one word less or two."""
 _DEFAULT_KEY_SHARE = 0.5
 _FULL_KEYS = (0x8000, 0x8001, 0x8002, 0xA5C3, 0xFFE0, 0xFC1F, 0x83FF, P_KEY_DEFAULT, P_KEY_DEFAULT)
 """0x8000 is in no partition; others have most bits in common with the default one, which most packets have."""
@@ -157,6 +160,7 @@ def _host_packets(
     cycle = float(traffic.start)
     phase_end, phase_load = cycle, load
     stray_share = random.choice(_STRAY_SHARES)
+    lengths = Random(f"{traffic.seed}/lengths/{source}")
     while cycle < traffic.end:
         if cycle >= phase_end:
             phase_end = cycle + random.randint(*_PHASE_CYCLES)
@@ -169,7 +173,7 @@ def _host_packets(
             target = _group_target(topology, random, source, traffic.strays) or target
         rows = 0
         for _ in range(random.choice(_BURST)):
-            packet = _random_packet(topology, random, source, target, sl, int(cycle), management, flows)
+            packet = _random_packet(topology, random, lengths, source, target, sl, int(cycle), management, flows)
             # A raw packet has no ICRC that could be wrong.
             has_icrc = LRH["lnh"].read(packet.data) in (LNH.IBA_LOCAL, LNH.IBA_GLOBAL)
             if traffic.strays and has_icrc and random.random() < stray_share:
@@ -216,6 +220,7 @@ def _group_target(topology: Topology, random: Random, source: str, strays: bool)
 def _random_packet(
     topology: Topology,
     random: Random,
+    lengths: Random,
     source: str,
     target: _Target,
     sl: int,
@@ -237,10 +242,18 @@ def _random_packet(
     else:
         grh = not management and random.random() < _GRH_SHARE
         key = P_KEY_DEFAULT if management or random.random() < _DEFAULT_KEY_SHARE else random_p_key(random)
+        if not management and lengths.random() < _LONGEST_SHARE:
+            size = _longest_payload(mtu, grh) - lengths.randrange(3 * WORD_BYTES)
         data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh, p_key=key)
     node_vls = topology.fabric.nodes[source].vls
     packet = Packet(flow, sequence, cycle, source, None, slot_of_vl(vl, node_vls), vl, data, copies=copies)
     return packet if is_multicast_lid(target.dlid) else packet.each[0]
+
+
+def _longest_payload(mtu: int, grh: bool) -> int:
+    """Bytes that a UD packet has room for in the length that is allowed for this MTU, more than the MTU."""
+    headers = LRH.size_bytes + BTH.size_bytes + DETH.size_bytes + (GRH.size_bytes if grh else 0)
+    return max_pkt_len(mtu_code(mtu)) * WORD_BYTES - headers - ICRC_BYTES
 
 
 def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
