@@ -1,9 +1,9 @@
 """Which mutants change nothing: proven by SAT, for every state and every input, reachable or not.
 
-Of a mutant counts what its cell acts on within a cycle: next states, what memories are given, outputs of the node;
-but for bits on which nothing that leaves the node ever depends.
-These are compared with and without it, as functions of all that they depend on within the cycle, each register and each
-word that a memory gives being free. A mutant that differs only in states that never come is not proven this way.
+Of a mutant counts what its cell acts on within a cycle: next states, what memories are given, outputs of the node; but
+for bits on which nothing that leaves the node ever depends. These are compared with and without it, as functions of all
+that they depend on within the cycle, each register and each word that a memory gives being free. A mutant that differs
+only in states that never come is not proven this way.
 """
 
 from __future__ import annotations
