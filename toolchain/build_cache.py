@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 
 from filelock import FileLock, Timeout
 
 from toolchain.errors import UserError
 
-__all__ = ["BuildDirectoryError", "build_root", "cached", "find"]
+__all__ = ["BuildDirectoryError", "build_root", "cached", "code_of", "find"]
 
 _ROOT_VARIABLE = "IRONBAND_SIM_BUILD"
 _DIGEST_DIGITS = 20
@@ -28,6 +29,11 @@ _SEARCHED = ".searched"
 
 class BuildDirectoryError(UserError):
     """The folder for build output cannot be written."""
+
+
+def code_of(*modules: ModuleType) -> list[str]:
+    """The sources of modules, for the key of what they make."""
+    return [Path(str(module.__file__)).read_text() for module in modules]
 
 
 def build_root() -> Path:

@@ -15,7 +15,7 @@ from typing import Any
 
 from amaranth.back import verilog
 
-from toolchain.build_cache import cached
+from toolchain.build_cache import cached, code_of
 from verilog import line_order, memory_contents, plain_names, whole_assignments
 from verilog.boundaries import convert_apart
 from verilog.line_order import in_order
@@ -62,9 +62,7 @@ def rtlil_to_verilog(rtlil_text: str) -> str:
         ]
         (directory / _VERILOG_FILE).write_text(_END.join([*map(with_whole_assignments, modules), rest]))
 
-    code = [
-        Path(str(part.__file__)).read_text() for part in (line_order, memory_contents, plain_names, whole_assignments)
-    ]
+    code = code_of(line_order, memory_contents, plain_names, whole_assignments)
     key = {"rtlil": rtlil_text, "yosys": _yosys_version(), "code": [Path(__file__).read_text(), *code]}
     return (cached("verilog", key, fill) / _VERILOG_FILE).read_text()
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from toolchain.build_cache import cached
+from toolchain.build_cache import cached, code_of
 from verilog import flat_netlist, liveness, tools
 from verilog.flat_netlist import Bit, Cell, FlatNetlist, inputs_of, is_state, outputs_of
 from verilog.mutants import FLAT, DrawnMutants, Mutant
@@ -68,13 +69,10 @@ def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozens
         (directory / _PROVEN).write_text(json.dumps(proven))
 
     numbers = [mutant.number for mutant in mutants]
-    key = {"netlist": drawn.netlist, "mutants": numbers, "largest": _LARGEST, "seconds": _SECONDS, "code": _code()}
+    code = code_of(flat_netlist, liveness, sys.modules[__name__])
+    key = {"netlist": drawn.netlist, "mutants": numbers, "code": code}
     directory = cached("equivalence", key, fill)
     return frozenset(json.loads((directory / _PROVEN).read_text()))
-
-
-def _code() -> list[str]:
-    return [Path(str(part.__file__)).read_text() for part in (flat_netlist, liveness)] + [Path(__file__).read_text()]
 
 
 class _Listener:

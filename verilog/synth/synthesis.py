@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from rtl.switch.switch import Switch
-from toolchain.build_cache import cached
+from toolchain.build_cache import cached, code_of
 from verilog import liveness, tools
 from verilog.emit import merged_rtlil
 from verilog.synth import comparisons, delays, floorplan, multiplexers, netlist
@@ -115,7 +115,7 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
     key: dict[str, object] = {
         "rtlil": hashlib.sha256(rtlil.encode()).hexdigest(),
         "tools": versions,
-        "code": [Path(str(part.__file__)).read_text() for part in _MAPPING],
+        "code": code_of(*_MAPPING),
     }
     progress("mapping")
     mapped = cached("netlist", key, lambda directory: make_netlist(rtlil, directory, watch))
@@ -127,7 +127,7 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
     if options.until != "area" and not too_much:
         route = options.until == "routing"
         key |= asdict(options.target) | {"route": route}
-        key["placing"] = [Path(str(part.__file__)).read_text() for part in (floorplan, placing)]
+        key["placing"] = code_of(floorplan, placing)
         try:
             placed = cached(
                 "place", key, lambda directory: place(mapped / NETLIST, options.target, directory, watch, route=route)
