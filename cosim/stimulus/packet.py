@@ -24,6 +24,7 @@ __all__ = [
     "RdmaWritePackets",
     "UdPackets",
     "is_of_transport",
+    "overhead_bytes",
     "slot_of_vl",
     "ud_packet",
 ]
@@ -99,7 +100,7 @@ class Packet(NamedTuple):
     def payload_bytes(self) -> int:
         """Payload of a packet without GRH, without padding."""
         pad_cnt = BTH["pad_cnt"].read(self.data, LRH.size_bytes)
-        return len(self.data) - _overhead_bytes(self.data[LRH.size_bytes]) - pad_cnt
+        return len(self.data) - overhead_bytes(self.data[LRH.size_bytes]) - pad_cnt
 
     @property
     def p_key(self) -> int:
@@ -295,7 +296,7 @@ def _rdma_write_head(
 
 
 @cache
-def _overhead_bytes(opcode: int) -> int:
+def overhead_bytes(opcode: int) -> int:
     """All of a packet without a GRH but payload and padding, LRH..ICRC."""
     extended = sum(layout.size_bytes for layout in extended_headers(opcode))
     return LRH.size_bytes + BTH.size_bytes + extended + ICRC_BYTES

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from random import Random
 
-from cosim.stimulus.packet import IDENTITY, Packet, slot_of_vl, ud_packet
+from cosim.stimulus.packet import IDENTITY, Packet, overhead_bytes, slot_of_vl, ud_packet
 from cosim.stimulus.random_groups import random_group
 from cosim.topology.topology import Port, Topology
 from wire.codes import (
@@ -28,8 +28,8 @@ from wire.codes import (
     max_pkt_len,
     mtu_code,
 )
-from wire.crc import ICRC_BYTES
-from wire.headers import BTH, DETH, GRH, LRH, RWH
+from wire.headers import GRH, LRH, RWH
+from wire.opcodes import Opcode
 from wire.packet import WORD_BYTES, build_raw
 
 __all__ = ["MOST_HOSTS", "RandomTraffic", "random_p_key", "random_packets"]
@@ -252,8 +252,8 @@ def _random_packet(
 
 def _longest_payload(mtu: int, grh: bool) -> int:
     """Bytes that a UD packet has room for in the length that is allowed for this MTU, more than the MTU."""
-    headers = LRH.size_bytes + BTH.size_bytes + DETH.size_bytes + (GRH.size_bytes if grh else 0)
-    return max_pkt_len(mtu_code(mtu)) * WORD_BYTES - headers - ICRC_BYTES
+    others = overhead_bytes(Opcode.UD_SEND_ONLY) + (GRH.size_bytes if grh else 0)
+    return max_pkt_len(mtu_code(mtu)) * WORD_BYTES - others
 
 
 def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
