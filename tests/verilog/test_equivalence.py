@@ -43,8 +43,8 @@ module fabric_N(clk, load, a, b, d, y);
   assign y = {kept[1:0], both | same};
 endmodule
 """
-"""`same` adds nothing to `both`; where `d` is 0 the two that `kept` may become are alike; and
-nobody reads its third bit."""
+"""`same` adds nothing to `both`; where `d` is 0 the two that `kept` may become are alike; and nobody
+reads its third bit."""
 
 DESIGN = Design(FabricPorts((), (), ()), FABRIC)
 

@@ -104,13 +104,17 @@ CUT_BEFORE_IT_ARRIVED = 3470114763
 ITS_OWN_AGENT_TAKES_A_LINK_DOWN = 3823515490
 """With this seed a host takes its link down, by an SMP that never was on it."""
 
+NOTHING_TELLS_IDLE_ERRORS = range(3)
+"""With these seeds no answer of a PMA differs by errors that were in idle data."""
 
-@pytest.mark.parametrize("seed", [CUT_BEFORE_IT_ARRIVED, ITS_OWN_AGENT_TAKES_A_LINK_DOWN, *[None] * 11])
+
+@pytest.mark.parametrize(
+    "seed", [CUT_BEFORE_IT_ARRIVED, ITS_OWN_AGENT_TAKES_A_LINK_DOWN, *NOTHING_TELLS_IDLE_ERRORS, *[None] * 8]
+)
 def test_random_traffic_with_errors_played_back_has_the_same_verdicts_and_credits(tmp_path, seed, monkeypatch):
-    if seed is None:
-        seed = random.randrange(1 << 32)
+    seed = random.randrange(1 << 32) if seed is None else seed
     print(f"seed {seed}")
-    experiment = without_pma(check_of(seed))
+    experiment = check_of(seed) if seed in NOTHING_TELLS_IDLE_ERRORS else without_pma(check_of(seed))
     path = tmp_path / "run.pcapng"
     records = capture_of(experiment, path)
     observed = Recorder()
