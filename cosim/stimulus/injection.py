@@ -171,8 +171,10 @@ def random_controls(
     if errors and Random(f"{seed}/errors").random() >= _CALM_SHARE:
         streams += [
             *(
-                random_row_errors(Random(f"{seed}/errors/{link}"), link, start, end, count)
-                for link in range(2 * len(topology.fabric.links))
+                random_row_errors(
+                    Random(f"{seed}/errors/{direction}"), direction, topology.pace(port), start, end, count
+                )
+                for direction, port in enumerate(topology.linked_ports())
             ),
             _random_outages(topology, Random(f"{seed}/links"), start, end, count, reset_share),
             _random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),

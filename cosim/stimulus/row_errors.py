@@ -11,10 +11,12 @@ from typing import Final
 
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.random_settings import random_gap, random_times
+from wire.codes import VL15
 from wire.crc import lpcrc
-from wire.flow_control import FLOW_CONTROL
+from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL, FlowControlOp
 from wire.stimulus import Control, Injection, Operation, Trigger
 from wire.symbols import Control as Symbol
+from wire.symbols import frame_link_packet
 
 __all__ = ["ROW_ERRORS", "link_error", "random_row_errors"]
 
@@ -22,6 +24,9 @@ _ROW_BITS = 36
 _ALL = (1 << _ROW_BITS) - 1
 _LANE_3 = 0x1_0000_00FF
 """Data and K bit of lane 3 (the K bits stand above the 32 data bits, lane 0 highest)."""
+
+_ROWS_OF_LRH = 2
+"""Rows 0 to 2; the last has its last byte, the lower half of SLID."""
 
 _FCCL_BITS_IN_ROW_1 = 8
 """Its lower ones, on lane 0; the LPCRC follows."""
@@ -89,6 +94,19 @@ def _forged_flow_control(random: Random, rows: int) -> Injection:
     return Injection(Trigger.LINK, 1, 1, flip=change << 24 | reduce(xor, crcs) << 8)
 
 
+def _invented_flow_control(random: Random) -> list[Injection]:
+    """Idle rows become a link packet of any Op, VL, FCTBS and FCCL, with its right LPCRC."""
+    body = FLOW_CONTROL.pack(
+        op=random.choice((FlowControlOp.NORMAL, random.getrandbits(FLOW_CONTROL["op"].width))),
+        fctbs=random.randrange(CREDIT_MODULUS),
+        vl=random.choice((0, 1, random.randint(0, VL15))),
+        fccl=random.randrange(CREDIT_MODULUS),
+    )
+    return [
+        Injection(Trigger.IDLE, keep=0, flip=row.k << 32 | row.data) for row in frame_link_packet(body + lpcrc(body))
+    ]
+
+
 def _random_symbol(random: Random, rows: int) -> Injection:
     lane = random.randrange(4)
     symbol = random.choice(list(Symbol))
@@ -96,8 +114,9 @@ def _random_symbol(random: Random, rows: int) -> Injection:
     return Injection(Trigger.IDLE, keep=0, flip=flip)
 
 
-ROW_ERRORS: Final[dict[str, Callable[[Random, int], Injection]]] = {
+_OF_ONE: Final[dict[str, Callable[[Random, int], Injection]]] = {
     "bit_flip": lambda random, rows: _flip(Trigger.DATA, random, rows, 32),
+    "lrh_flip": lambda random, rows: _flip(Trigger.DATA, random, _ROWS_OF_LRH, 32),
     "k_bit_flip": lambda random, rows: _flip(Trigger.DATA, random, rows, 32, _ROW_BITS),
     "burst": _burst,
     "damaged_flow_control": lambda random, rows: _flip(Trigger.LINK, random, 1, _ROW_BITS),
@@ -109,14 +128,28 @@ ROW_ERRORS: Final[dict[str, Callable[[Random, int], Injection]]] = {
     "ebp": lambda random, rows: link_error("ebp"),
     "stray_symbol": _random_symbol,
 }
-"""Of random ones, by kind: drawn with a row in which to be at most."""
+"""Of one packet or idle row, by kind: drawn with a row in which to be at most."""
+
+_INVENTED: Final = "invented_flow_control"
+
+ROW_ERRORS: Final = (*_OF_ONE, _INVENTED)
+"""The kinds of random ones."""
 
 
-def random_row_errors(random: Random, direction: int, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
-    """Of all kinds, in one direction of a link, counted by kind."""
-    kinds, gap = list(ROW_ERRORS), random_gap(random, _ERROR_GAP)
-    for cycle in random_times(random, gap, start, end):
-        kind = random.choice(kinds)
-        injection = ROW_ERRORS[kind](random, random.choice(_TYPICAL_ROWS))
+def random_row_errors(
+    random: Random, direction: int, pitch: int, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Of all kinds, in one direction of a link whose rows are PITCH cycles apart, counted by kind."""
+    gap, free = random_gap(random, _ERROR_GAP), start
+    for time in random_times(random, gap, start, end):
+        cycle, kind = max(time, free), random.choice(ROW_ERRORS)
         count[kind] += 1
-        yield Control(cycle, Operation.INJECT, direction, injection.args())
+        if kind == _INVENTED:
+            # With the rows: each is armed when the one before it is over.
+            cycle, injections = -(-cycle // pitch) * pitch, _invented_flow_control(random)
+        else:
+            injections = [_OF_ONE[kind](random, random.choice(_TYPICAL_ROWS))]
+        for injection in injections:
+            yield Control(cycle, Operation.INJECT, direction, injection.args())
+            cycle += pitch
+        free = cycle

@@ -1,13 +1,19 @@
 """Errors in rows: what each does to those of a link."""
 
+from collections import Counter
+from random import Random
+
 import pytest
 
-from cosim.stimulus.row_errors import link_error
+from cosim.stimulus.row_errors import ROW_ERRORS, link_error, random_row_errors
+from wire.crc import lpcrc
 from wire.flow_control import FlowControlPacket
 from wire.packet import build_ud_send
 from wire.stimulus import Injection, Trigger
 from wire.symbols import Control as Symbol
 from wire.symbols import Row, deframe, frame_data_packet, frame_link_packet
+
+_SLP_ON_LANE_0 = 0b1000 << 8 | Symbol.SLP
 
 
 def through(rows: list[Row], injection: Injection) -> list[Row]:
@@ -62,3 +68,31 @@ def test_a_stray_symbol_is_a_control_symbol_outside_packets():
     assert injection.trigger == Trigger.IDLE
     (row,) = through([Row(0x5A5A5A5A, 0)], injection)
     assert row == Row(Symbol.COM << 16, 0b0100)
+
+
+@pytest.mark.parametrize("pitch", [1, 4])
+def test_an_invented_flow_control_packet_has_its_lpcrc_and_comes_in_one_row_after_the_other(pitch):
+    counted: Counter[str] = Counter()
+    controls = list(random_row_errors(Random(1), 3, pitch, 0, 2_000_000, counted))
+    assert set(counted) == set(ROW_ERRORS)
+    given = [(one.cycle, Injection.of(one.args)) for one in controls]
+    starts = [first.trigger == Trigger.IDLE and first.flip >> 24 == _SLP_ON_LANE_0 for _, first in given]
+    packets = []
+    for is_start, (cycle, first), (later, second) in zip(starts, given, given[1:], strict=False):
+        if is_start and second.flip & 0xFF == Symbol.EGP:
+            assert cycle % pitch == 0
+            assert later == cycle + pitch
+            (packet,) = deframe([*through([Row(0, 0)], first), *through([Row(0x5A5A5A5A, 0)], second)])
+            packets.append(packet.body)
+    assert len(packets) == counted["invented_flow_control"] > 5
+    assert all(lpcrc(body[:4]) == body[4:] for body in packets)
+    assert {body[0] >> 4 for body in packets} > {0, 1}
+
+
+def test_errors_in_the_header_are_in_rows_of_the_lrh():
+    counted: Counter[str] = Counter()
+    drawn = [Injection.of(one.args) for one in random_row_errors(Random(2), 0, 1, 0, 2_000_000, counted)]
+    flips = [
+        one for one in drawn if one.trigger == Trigger.DATA and one.first == one.last <= 2 and one.flip.bit_count() == 1
+    ]
+    assert len(flips) >= counted["lrh_flip"] > 20
