@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 from wire.framing import FramedPacket
 from wire.stimulus import Injection, Trigger
-from wire.symbols import Control
 from wire.trace_layout import Inject
 
 from ..kernel import DECIDE, NEVER, UPDATE, Kernel
@@ -144,7 +143,7 @@ class Direction:
             return
         if sending.refused < 0:
             self.stale = False
-        elif sending.refused > 0 and sending.w0 >= self.up_since and not self.stale:
+        elif sending.refused and sending.w0 >= self.up_since and not self.stale:
             self.stale = True
             for later in self.in_flight:
                 if later.w0 > sending.w0:
@@ -295,10 +294,6 @@ class Direction:
             self._pitches.popleft()
 
 
-def _ends_packet(row: Row) -> bool:
-    return bool(row[1] & _K_LAST) and row[0] & 0xFF in (Control.EGP, Control.EBP)
-
-
 class Injector:
     """One direction's injector (section 2.1). It works only while an operation is armed or begun.
 
@@ -377,7 +372,7 @@ class Injector:
         now = self._kernel.now
         row = self._entry.entering(now)
         if row is not None:
-            ends = self._row > 0 and _ends_packet(row)
+            ends = bool(row[1] & _K_LAST)  # of what senders send: a row 0 has its K bit on lane 0
             self._change(operation, row, ends)
             self._row += 1
             if ends:
