@@ -26,6 +26,7 @@ from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_mads import random_mad_packets
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
+from cosim.stimulus.random_power_up import random_power_up
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests
 from cosim.stimulus.register_reads import read_registers
@@ -269,10 +270,13 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     last_post = end - int((end - up.start) * _DRAIN_SHARE)
     traffic = RandomTraffic(options.seed, up.start, last_post, options.load, strays=options.errors)
     counts = Counter() if errors_given is None else errors_given
+    # A Subnet Manager's packets come to where they came in the golden model: nothing is to happen to them.
+    unset = up.controls[0].cycle if options.errors and not smps else 0
 
     def controls() -> Iterator[Control]:
         between = random_controls(topology, options.seed, up.start, last_post, errors=options.errors, injected=counts)
-        return chain(up.controls, (one for one in between if one.cycle < end), reads(end))
+        early = random_power_up(topology, Random(f"{options.seed}/power up"), unset)
+        return chain(early, up.controls, (one for one in between if one.cycle < end), reads(end))
 
     def packets() -> Iterator[Packet]:
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)

@@ -11,7 +11,7 @@ from typing import Final
 
 from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, write, write_port
 from cosim.stimulus.random_settings import due, random_gap, random_times
-from cosim.topology.topology import Topology
+from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import (
     LID_MULTICAST_MIN,
@@ -29,7 +29,7 @@ from wire.port_tables import P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE, VL_ARBITRATION
 from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, Detail, NodeRegister, PacketCounter, PortRegister
 from wire.stimulus import Control, Operation
 
-__all__ = ["random_brief_settings", "random_register_accesses"]
+__all__ = ["random_brief_settings", "random_register_accesses", "random_unplugged_settings"]
 
 _GAP: Final = (50, 1_500)
 _SETTING_SHARE: Final = 0.4
@@ -88,6 +88,7 @@ _LEAST_WATCHDOG: Final = 5_000
 _MOST_TIMEOUT: Final = 3_000
 _LEAST_PERIOD: Final = 200
 
+_UNPLUGGED_GAP: Final = (200, 4_000)
 _MOST_PORTS: Final = 64
 """That addresses have room for."""
 
@@ -158,6 +159,26 @@ def random_brief_settings(
         usual = random.getrandbits(24) | 1 << 13
         heapq.heappush(ends, write_port(topology, until[port], port, PortRegister.FC_WATCHDOG, usual))
     yield from due(ends, inf)
+
+
+def random_unplugged_settings(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Of ports without a link any register, and any value that it may have."""
+    nodes = topology.fabric.nodes
+    every = (Port(name, number) for name in nodes for number in range(1, topology.fabric.port_count(nodes[name]) + 1))
+    ports = [port for port in every if topology.link_at(port) is None]
+    for cycle in random_times(random, random_gap(random, _UNPLUGGED_GAP), start, end) if ports else ():
+        port = random.choice(ports)
+        node = nodes[port.node]
+        values = {
+            **{register: max(register in _NOT_ZERO, random.getrandbits(bits)) for register, bits in _WIDTHS.items()},
+            **{register: random.choice(codes) for register, codes in _CODES.items()},
+            PortRegister.OPERATIONAL_VLS: random.randint(1, operational_vls(node.vls)),
+            PortRegister.NEIGHBOR_MTU: random.randint(1, mtu_code(node.mtu)),
+        }
+        count["setting"] += 1
+        yield write_port(topology, cycle, port, *random.choice(list(values.items())))
 
 
 def _setting(random: Random) -> tuple[PortRegister, int]:

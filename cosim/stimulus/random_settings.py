@@ -13,7 +13,7 @@ from cosim.stimulus.random_groups import random_group
 from cosim.stimulus.random_packets import random_p_key
 from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, P_KEY_DEFAULT, VL15
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, P_KEY_DEFAULT, VL15, operational_vls
 from wire.forwarding_tables import MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.port_tables import P_KEY_TABLE, VL_ARBITRATION_ENTRY
@@ -29,6 +29,7 @@ __all__ = [
     "random_gap",
     "random_high_limit",
     "random_limits",
+    "random_operational_vls",
     "random_partitions",
     "random_times",
     "random_vl_weight",
@@ -53,6 +54,12 @@ _CHECKS_SHARE: Final = 0.2
 _FIRST_KEYS: Final = 4
 _DEFAULT_KEY_SHARES: Final = (0.3, 0.02)
 """In the second case most tables have no entry that lets most packets pass."""
+
+_VLS_SHARE: Final = 0.5
+_VLS_GAP: Final = (500, 8_000)
+_VLS_CHANGES: Final = (2, 8)
+_VLS_CYCLES: Final = (1, 100)
+"""From one change to the next."""
 
 _FORWARDING_GAP: Final = (50, 3_000)
 _MFT_SHARE: Final = 0.7
@@ -128,6 +135,25 @@ def random_limits(topology: Topology, random: Random, start: int, end: int, coun
                 yield write(cycle, topology.index[port.node], address, random.choice(_EXPONENTS))
             case _:
                 yield write_port(topology, cycle, port, PortRegister.HOQ_LIFE, random.choice(_EXPONENTS))
+
+
+def random_operational_vls(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """In some runs ports whose operational VLs change several times while a packet, or the next, is on its way."""
+    ports = [port for port in topology.linked_ports() if topology.vls(port) > 1]
+    if random.random() >= _VLS_SHARE or not ports:
+        return
+    until = start
+    for cycle in random_times(random, random_gap(random, _VLS_GAP), start, end):
+        if cycle < until:
+            continue
+        port, until = random.choice(ports), cycle
+        count["register_slip"] += 1
+        right = operational_vls(topology.vls(port))
+        for value in (*(random.randint(1, right) for _ in range(random.randint(*_VLS_CHANGES))), right):
+            yield write_port(topology, until, port, PortRegister.OPERATIONAL_VLS, value)
+            until += random.randint(*_VLS_CYCLES)
 
 
 def random_partitions(
