@@ -11,7 +11,7 @@ from typing import Final
 
 from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, write, write_port
 from cosim.stimulus.random_settings import due, random_gap, random_times
-from cosim.topology.topology import Topology
+from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import (
     LID_MULTICAST_MIN,
@@ -84,6 +84,11 @@ _BRIEF_CYCLES: Final = (200, 3_000)
 _SILENT_SHARE: Final = 0.5
 _NEAR_PERIOD_SHARE: Final = 0.5
 _MOST_BEHIND_PERIOD: Final = 60
+_FEWER_VLS_SHARE: Final = 0.5
+_MOMENTS: Final = (1, 4, 16, 64)
+_MOST_OF_MOMENT: Final = 20
+"""Cycles, as many as a short packet takes."""
+
 _LEAST_WATCHDOG: Final = 5_000
 _MOST_TIMEOUT: Final = 3_000
 _LEAST_PERIOD: Final = 200
@@ -135,7 +140,7 @@ def random_brief_settings(
     """Links that are watched, or keep silent, so that they go to recovery, for a while.
 
     Some are watched for about as long as their other end takes between flow control packets: of one VL they come in
-    time, of another they do not.
+    time, of another they do not. From other ports VLs are taken for moments, while their packets pass.
     """
     ports, gap = topology.linked_ports(), random_gap(random, _BRIEF_GAP)
     ends: list[Control] = []
@@ -144,6 +149,13 @@ def random_brief_settings(
         yield from due(ends, cycle)
         port = random.choice(ports)
         if cycle <= until[port]:
+            continue
+        if topology.vls(port) > 1 and random.random() < _FEWER_VLS_SHARE:
+            moments = _moments_of_fewer_vls(topology, random, port, cycle)
+            until[port] = moments[-1].cycle
+            count["setting"] += len(moments)
+            for moment in moments:
+                heapq.heappush(ends, moment)
             continue
         watch, period = 1 + random.getrandbits(random.randrange(5, 12)), FCP_PERIOD_AT_RESET
         if random.random() < _NEAR_PERIOD_SHARE:
@@ -158,6 +170,17 @@ def random_brief_settings(
         usual = random.getrandbits(24) | 1 << 13
         heapq.heappush(ends, write_port(topology, until[port], port, PortRegister.FC_WATCHDOG, usual))
     yield from due(ends, inf)
+
+
+def _moments_of_fewer_vls(topology: Topology, random: Random, port: Port, cycle: int) -> list[Control]:
+    """Some VLs taken from a port and given back, in turn."""
+    register, right = PortRegister.OPERATIONAL_VLS, operational_vls(topology.vls(port))
+    moments: list[Control] = []
+    for _ in range(random.choice(_MOMENTS)):
+        for vls in (random.randint(1, right - 1), right):
+            cycle += random.randint(1, _MOST_OF_MOMENT)
+            moments.append(write_port(topology, cycle, port, register, vls))
+    return moments
 
 
 def _setting(random: Random) -> tuple[PortRegister, int]:
