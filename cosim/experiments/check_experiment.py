@@ -33,6 +33,7 @@ from cosim.stimulus.register_reads import read_registers
 from cosim.topology.topology import Port, Topology
 from cosim.topology.topology_file import TopologyError
 from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, VL15, max_pkt_len, mtu_bytes, mtu_code
+from wire.flow_control import CREDIT_WINDOW
 from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.registers import PORT_RESET_VALUES, PortRegister
@@ -53,10 +54,13 @@ _LINK_DOWN_TIMEOUT = 400
 _MAX_BUFFER_PACKETS = 5
 _STRAY_BLOCKS = 1
 _MOST_BLOCKS = 4_095
-_DEEP_BUFFER = 2_049
+_DEEP_BUFFER = CREDIT_WINDOW + 1
 """Blocks of a buffer of which not all can be announced at once."""
 
 _DEEP_SHARE = 0.1
+_WINDOW_SHARE = 0.3
+"""Of these, those of which just all can."""
+
 _STORED_SHARE = 0.2
 """Of the switches, those that send no packet before all of it is there."""
 
@@ -134,7 +138,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
 def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
     """All of it from one seed, but for the shape."""
     shape = _shape(options)
-    random = Random(f"{seed}/fabric")
+    random, windows = Random(f"{seed}/fabric"), Random(f"{seed}/windows")
     lft_size = _lft_size(options)
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
 
@@ -142,7 +146,8 @@ def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
         # Room for a stray that is too long: a host would wait forever for more than there is.
         least = largest + _STRAY_BLOCKS
         if random.random() < _DEEP_SHARE:
-            return random.randint(max(least, _DEEP_BUFFER), _MOST_BLOCKS)
+            deep = random.randint(max(least, _DEEP_BUFFER), _MOST_BLOCKS)
+            return CREDIT_WINDOW if windows.random() < _WINDOW_SHARE else deep
         return min(_MOST_BLOCKS, random.randint(least, _MAX_BUFFER_PACKETS * least))
 
     def some(most: int, choices: tuple[int, ...], *, is_first: bool) -> int:

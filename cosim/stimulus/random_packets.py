@@ -161,6 +161,7 @@ def _host_packets(
     phase_end, phase_load = cycle, load
     stray_share = random.choice(_STRAY_SHARES)
     lengths = Random(f"{traffic.seed}/lengths/{source}")
+    strays = Random(f"{traffic.seed}/strays/{source}")
     while cycle < traffic.end:
         if cycle >= phase_end:
             phase_end = cycle + random.randint(*_PHASE_CYCLES)
@@ -177,7 +178,7 @@ def _host_packets(
             # A raw packet has no ICRC that could be wrong.
             has_icrc = LRH["lnh"].read(packet.data) in (LNH.IBA_LOCAL, LNH.IBA_GLOBAL)
             if traffic.strays and has_icrc and random.random() < stray_share:
-                packet = (_vl15_stray if management else _stray)(topology, random, packet)
+                packet = (_vl15_stray if management else _stray)(topology, random, strays, packet)
             yield packet
             rows += packet.rows
         cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
@@ -256,7 +257,7 @@ def _longest_payload(mtu: int, grh: bool) -> int:
     return max_pkt_len(mtu_code(mtu)) * WORD_BYTES - others
 
 
-def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
+def _stray(topology: Topology, random: Random, others: Random, packet: Packet) -> Packet:
     """The packet made into one that never arrives.
 
     No such LID, back to its sender, a wrong LVer, too long, a wrong PktLen, too short, a wrong ICRC.
@@ -285,21 +286,23 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
             lies = {0, 1, 2, 5, length - 1, length + 1, length + 40, longest, longest + 1, _PKT_LEN_MAX} - {length}
             data = LRH["pkt_len"].write(data, random.choice(sorted(lies)))
         case 6:
-            # It has no DETH, or not even a BTH; whatever its last word is, it is no right ICRC.
+            # It has no DETH, or not even a BTH or a GRH; whatever its last word is, it is no right ICRC.
             data = LRH["pkt_len"].write(data[: WORD_BYTES * random.randint(*_SHORT_WORDS)], 0)
             data = LRH["pkt_len"].write(data, len(data) // WORD_BYTES)
+            data = LRH["lnh"].write(data, others.choice((LNH.IBA_LOCAL, LNH.IBA_GLOBAL)))
         case _:
             last = int.from_bytes(data[-WORD_BYTES:], "big") ^ 1 << random.randrange(32)
             data = data[:-WORD_BYTES] + last.to_bytes(WORD_BYTES, "big")
     return packet._replace(destination=None, data=data, copies=())
 
 
-def _vl15_stray(topology: Topology, random: Random, packet: Packet) -> Packet:
+def _vl15_stray(topology: Topology, random: Random, others: Random, packet: Packet) -> Packet:
     """The VL15 packet made into one that never arrives: to a multicast or the permissive LID, or with a GRH."""
     data = packet.data
     match random.randrange(3):
         case 0:
-            data = LRH["dlid"].write(data, random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX))
+            lids = LID_MULTICAST_MIN, random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX), LID_MULTICAST_MAX
+            data = LRH["dlid"].write(data, others.choice(lids))
         case 1:
             data = LRH["dlid"].write(data, LID_PERMISSIVE)
         case _:

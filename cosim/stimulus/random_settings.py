@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from random import Random
 from typing import Final
 
@@ -19,7 +20,7 @@ from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.port_tables import P_KEY_TABLE, VL_ARBITRATION_ENTRY
 from wire.registers import NodeRegister, PartitionCheck, PortRegister
 from wire.stimulus import Control
-from wire.time_limits import NO_LIMIT
+from wire.time_limits import MAX_EXPONENT, NO_LIMIT, TICK_CYCLES
 from wire.vl_arbitration import VlWeight
 
 __all__ = [
@@ -44,8 +45,16 @@ _LIMITED_SHARE: Final = 0.5
 """Of the runs, those with time limits; likewise with partitions."""
 
 _LIMIT_GAP: Final = (100, 5_000)
-_EXPONENTS: Final = (0, 0, 0, 1, 1, 2, NO_LIMIT, NO_LIMIT)
-_STALL_COUNTS: Final = (0, 1, 2, 3, 7)
+_SETTLED_SHARE: Final = 0.3
+_SETTLED_GAP: Final = (9_000, 40_000)
+"""Longer than a stall at the shortest limit."""
+
+_AT_TICKS_SHARE: Final = 0.5
+_BEHIND_TICK: Final = 3
+_IN_A_ROW: Final = (1, 1, 1, 4)
+_EXPONENTS: Final = (0, 0, 0, 1, 1, 2, MAX_EXPONENT, NO_LIMIT)
+_STALL_COUNTS: Final = (0, 1, 1, 2, 7)
+_LIMITS_OF_PORTS: Final = {PortRegister.VL_STALL_COUNT: _STALL_COUNTS, PortRegister.HOQ_LIFE: _EXPONENTS}
 _PARTITIONED_SHARE: Final = 0.5
 _PARTITION_GAP: Final = (30, 1_500)
 _CHECKS_SHARE: Final = 0.2
@@ -120,21 +129,35 @@ def random_high_limit(random: Random) -> int:
 
 
 def random_limits(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
-    """In some runs limits of waiting in switches, short enough to be met, and when a VL stalls."""
+    """In some runs limits of waiting in switches, short enough to be met, and when a VL stalls.
+
+    In some of these all ports get theirs at the beginning, as from a Subnet Manager, and seldom others; in half of them
+    they are written just behind ticks, when heads expire. Some writes to a port follow each other.
+    """
     ports = switch_ports(topology)
     if random.random() >= _LIMITED_SHARE or not ports:
         return
-    for cycle in random_times(random, random_gap(random, _LIMIT_GAP), start, end):
-        port = random.choice(ports)
-        count["time_limit"] += 1
-        match random.randrange(4):
-            case 0:
-                yield write_port(topology, cycle, port, PortRegister.VL_STALL_COUNT, random.choice(_STALL_COUNTS))
-            case 1:
-                address = registers.node_address(NodeRegister.LIFE_TIME)
-                yield write(cycle, topology.index[port.node], address, random.choice(_EXPONENTS))
-            case _:
-                yield write_port(topology, cycle, port, PortRegister.HOQ_LIFE, random.choice(_EXPONENTS))
+    gap, at_ticks = random_gap(random, _LIMIT_GAP), random.random() < _AT_TICKS_SHARE
+    free = start
+    if random.random() < _SETTLED_SHARE:
+        gap = _SETTLED_GAP
+        for free, (port, (register, values)) in enumerate(product(ports, _LIMITS_OF_PORTS.items()), start):
+            yield write_port(topology, free, port, register, random.choice(values))
+    for cycle in random_times(random, gap, free, end):
+        first = cycle - cycle % TICK_CYCLES + random.randint(0, _BEHIND_TICK) if at_ticks else cycle
+        if first <= free:
+            continue
+        port, free = random.choice(ports), first + random.choice(_IN_A_ROW)
+        for now in range(first, free):
+            count["time_limit"] += 1
+            match random.randrange(4):
+                case 0:
+                    yield write_port(topology, now, port, PortRegister.VL_STALL_COUNT, random.choice(_STALL_COUNTS))
+                case 1:
+                    address = registers.node_address(NodeRegister.LIFE_TIME)
+                    yield write(now, topology.index[port.node], address, random.choice(_EXPONENTS))
+                case _:
+                    yield write_port(topology, now, port, PortRegister.HOQ_LIFE, random.choice(_EXPONENTS))
 
 
 def random_operational_vls(
