@@ -66,9 +66,9 @@ _DEFAULT_KEY_SHARES: Final = (0.3, 0.02)
 
 _VLS_SHARE: Final = 0.5
 _VLS_GAP: Final = (500, 8_000)
-_VLS_CHANGES: Final = (2, 8)
-_VLS_CYCLES: Final = (1, 100)
-"""From one change to the next."""
+_VLS_CHANGES: Final = (1, 8, 64)
+_MOST_VLS_CYCLES: Final = (20, 100)
+"""From one change to the next: about as many as a short packet takes, or a few of these."""
 
 _FORWARDING_GAP: Final = (50, 3_000)
 _MFT_SHARE: Final = 0.7
@@ -171,12 +171,12 @@ def random_operational_vls(
     for cycle in random_times(random, random_gap(random, _VLS_GAP), start, end):
         if cycle < until:
             continue
-        port, until = random.choice(ports), cycle
+        port, most, until = random.choice(ports), random.choice(_MOST_VLS_CYCLES), cycle
         count["register_slip"] += 1
         right = operational_vls(topology.vls(port))
-        for value in (*(random.randint(1, right) for _ in range(random.randint(*_VLS_CHANGES))), right):
+        for value in (*(random.randint(1, right) for _ in range(random.choice(_VLS_CHANGES))), right):
             yield write_port(topology, until, port, PortRegister.OPERATIONAL_VLS, value)
-            until += random.randint(*_VLS_CYCLES)
+            until += random.randint(1, most)
 
 
 def random_partitions(
