@@ -6,7 +6,7 @@ from random import Random
 from typing import Final
 
 from cosim.stimulus.bus_bring_up import write_port
-from cosim.stimulus.injection import link_error
+from cosim.stimulus.row_errors import link_error
 from cosim.topology.topology import Topology
 from wire.codes import LinkWidth
 from wire.registers import PortRegister

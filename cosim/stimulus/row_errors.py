@@ -18,7 +18,7 @@ from wire.stimulus import Control, Injection, Operation, Trigger
 from wire.symbols import Control as Symbol
 from wire.symbols import frame_link_packet
 
-__all__ = ["ROW_ERRORS", "link_error", "random_row_errors"]
+__all__ = ["ROW_ERRORS", "link_error", "random_row_error", "random_row_errors"]
 
 _ROW_BITS = 36
 _ALL = (1 << _ROW_BITS) - 1
@@ -136,19 +136,26 @@ ROW_ERRORS: Final = (*_OF_ONE, _INVENTED)
 """The kinds of random ones."""
 
 
+def random_row_error(random: Random, count: Counter[str]) -> Injection:
+    """One of any kind that is of one packet or idle row, counted by kind."""
+    kind = random.choice(list(_OF_ONE))
+    count[kind] += 1
+    return _OF_ONE[kind](random, random.choice(_TYPICAL_ROWS))
+
+
 def random_row_errors(
     random: Random, direction: int, pitch: int, start: int, end: int, count: Counter[str]
 ) -> Iterator[Control]:
     """Of all kinds, in one direction of a link whose rows are PITCH cycles apart, counted by kind."""
     gap, free = random_gap(random, _ERROR_GAP), start
     for time in random_times(random, gap, start, end):
-        cycle, kind = max(time, free), random.choice(ROW_ERRORS)
-        count[kind] += 1
-        if kind == _INVENTED:
+        cycle = max(time, free)
+        if random.randrange(len(ROW_ERRORS)):
+            injections = [random_row_error(random, count)]
+        else:
             # With the rows: each is armed when the one before it is over.
             cycle, injections = -(-cycle // pitch) * pitch, _invented_flow_control(random)
-        else:
-            injections = [_OF_ONE[kind](random, random.choice(_TYPICAL_ROWS))]
+            count[_INVENTED] += 1
         for injection in injections:
             yield Control(cycle, Operation.INJECT, direction, injection.args())
             cycle += pitch
