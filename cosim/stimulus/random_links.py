@@ -50,7 +50,7 @@ def random_outages(
 ) -> Iterator[Control]:
     """One after the other: links that are down for a while, and nodes that are reset."""
     until = start
-    for cycle in random_times(random, _OUTAGE_GAP, start, end):
+    for cycle in random_times(random, random_gap(random, _OUTAGE_GAP), start, end):
         if cycle < until:
             continue
         link = random.randrange(len(topology.fabric.links))
