@@ -13,7 +13,7 @@ from cosim.stimulus.row_errors import random_row_error
 from cosim.topology.topology import Topology
 from wire.codes import LinkWidth, PortState, max_pkt_len, mtu_code
 from wire.parameters import reset_cycles
-from wire.registers import PortRegister
+from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Operation, injection_target
 
 __all__ = ["RESET_SHARE", "random_outages", "random_port_downs", "random_restarts", "sweeps"]
@@ -28,6 +28,8 @@ _WIDTH_SHARE: Final = 0.25
 _OTHER_WIDTH_CYCLES: Final = (1_000, 12_000)
 _ROW_CYCLES_1X: Final = 4
 _AFTER_RESET: Final = 100
+_RESET_AGAIN_SHARE: Final = 0.3
+_SOON: Final = 20
 _LINK_DOWN_CYCLES: Final = (1, 3_000)
 _LOOSE_SHARE: Final = 0.5
 """Of the other outages, those of a plug that is loose."""
@@ -56,7 +58,7 @@ def random_outages(
         link = random.randrange(len(topology.fabric.links))
         if random.random() < reset_share:
             count["reset"] += 1
-            controls = _reset(topology, random.choice(list(topology.fabric.nodes)), cycle)
+            controls = _reset(topology, random, random.choice(list(topology.fabric.nodes)), cycle)
         elif random.random() < _WIDTH_SHARE:
             count["width"] += 1
             controls = _other_width(topology, random, link, cycle)
@@ -116,14 +118,23 @@ def _other_width(topology: Topology, random: Random, link: int, cycle: int) -> l
     return there + change(there[-1].cycle + random.randint(*_OTHER_WIDTH_CYCLES), own)
 
 
-def _reset(topology: Topology, node: str, cycle: int) -> list[Control]:
-    """RESET of a node, which is set up again then; sweeps do the rest. Its 1X links wait for their widths."""
+def _reset(topology: Topology, random: Random, node: str, cycle: int) -> list[Control]:
+    """RESET of a node, at times given again meanwhile, which is set up again then; sweeps do the rest.
+
+    Its 1X links wait for their widths. The bus is asked when the reset is just not over yet, and when it just is.
+    """
     ports = [port for port in topology.linked_ports() if port.node == node and topology.pace(port) != 1]
     links = [link[0] for link in map(topology.link_at, ports) if link is not None]
     controls = [Control(now, Operation.LINK_DOWN, link) for now, link in enumerate(links, cycle)]
     cycle += len(links)
-    controls.append(Control(cycle, Operation.RESET, topology.index[node]))
-    writes = node_writes(topology, node, cycle + reset_cycles(topology.fabric.nodes[node]) + _AFTER_RESET)
+    index, lasts = topology.index[node], reset_cycles(topology.fabric.nodes[node])
+    controls.append(Control(cycle, Operation.RESET, index))
+    if random.random() < _RESET_AGAIN_SHARE:
+        cycle += random.choice((random.randint(1, _SOON), random.randint(1, lasts)))
+        controls.append(Control(cycle, Operation.RESET, index))
+    state = port_address(1, PortRegister.STATE), 0, 0, 0
+    controls += [Control(now, Operation.BUS_READ, index, state) for now in (cycle + lasts, cycle + lasts + 1)]
+    writes = node_writes(topology, node, cycle + lasts + _AFTER_RESET)
     controls += writes
     return controls + [Control(now, Operation.LINK_UP, link) for now, link in enumerate(links, writes[-1].cycle + 1)]
 

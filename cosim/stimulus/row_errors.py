@@ -12,11 +12,12 @@ from typing import Final
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.random_settings import random_gap, random_times
 from wire.codes import VL15
-from wire.crc import lpcrc
+from wire.crc import lpcrc, vcrc
 from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL, FlowControlOp
+from wire.packet import WORD_BYTES
 from wire.stimulus import Control, Injection, Operation, Trigger
 from wire.symbols import Control as Symbol
-from wire.symbols import frame_link_packet
+from wire.symbols import frame_data_packet, frame_link_packet
 
 __all__ = ["ROW_ERRORS", "link_error", "random_row_error", "random_row_errors"]
 
@@ -38,6 +39,7 @@ _COM_ON_LANE_1 = 1 << 34 | Symbol.COM << 16
 _ERROR_GAP = (50, 6_000)
 """Cycles from one error to the next in one direction of a link."""
 
+_FLOW_CONTROL_SHARE = 0.8
 _TYPICAL_ROWS = (2, 8, 64, 256)
 
 
@@ -88,23 +90,28 @@ def _truncated_by_end(random: Random, rows: int) -> Injection:
 
 def _forged_flow_control(random: Random, rows: int) -> Injection:
     """Another FCCL with its right LPCRC: what a CRC of sums of bits makes of a change does not depend on the rest."""
-    change = random.randrange(1, 1 << _FCCL_BITS_IN_ROW_1)
+    change = 1 + random.getrandbits(random.randint(1, _FCCL_BITS_IN_ROW_1)) % ((1 << _FCCL_BITS_IN_ROW_1) - 1)
     bodies = (bytes(FLOW_CONTROL.size_bytes), bytes((0, 0, 0, change)))
     crcs = (int.from_bytes(lpcrc(body), "big") for body in bodies)
     return Injection(Trigger.LINK, 1, 1, flip=change << 24 | reduce(xor, crcs) << 8)
 
 
-def _invented_flow_control(random: Random) -> list[Injection]:
-    """Idle rows become a link packet of any Op, VL, FCTBS and FCCL, with its right LPCRC."""
-    body = FLOW_CONTROL.pack(
-        op=random.choice((FlowControlOp.NORMAL, random.getrandbits(FLOW_CONTROL["op"].width))),
-        fctbs=random.randrange(CREDIT_MODULUS),
-        vl=random.choice((0, 1, random.randint(0, VL15))),
-        fccl=random.randrange(CREDIT_MODULUS),
-    )
-    return [
-        Injection(Trigger.IDLE, keep=0, flip=row.k << 32 | row.data) for row in frame_link_packet(body + lpcrc(body))
-    ]
+def _invented_packet(random: Random) -> list[Injection]:
+    """Idle rows become a packet with its right CRC: a data packet of no more than a word, or a link packet.
+
+    The latter has any Op, VL, FCTBS and FCCL.
+    """
+    body = random.randbytes(WORD_BYTES)
+    rows = frame_data_packet(body + vcrc(body))
+    if random.random() < _FLOW_CONTROL_SHARE:
+        body = FLOW_CONTROL.pack(
+            op=random.choice((FlowControlOp.NORMAL, random.getrandbits(FLOW_CONTROL["op"].width))),
+            fctbs=random.randrange(CREDIT_MODULUS),
+            vl=random.choice((0, 1, random.randint(0, VL15))),
+            fccl=random.randrange(CREDIT_MODULUS),
+        )
+        rows = frame_link_packet(body + lpcrc(body))
+    return [Injection(Trigger.IDLE, keep=0, flip=row.k << 32 | row.data) for row in rows]
 
 
 def _random_symbol(random: Random, rows: int) -> Injection:
@@ -130,7 +137,7 @@ _OF_ONE: Final[dict[str, Callable[[Random, int], Injection]]] = {
 }
 """Of one packet or idle row, by kind: drawn with a row in which to be at most."""
 
-_INVENTED: Final = "invented_flow_control"
+_INVENTED: Final = "invented_packet"
 
 ROW_ERRORS: Final = (*_OF_ONE, _INVENTED)
 """The kinds of random ones."""
@@ -154,7 +161,7 @@ def random_row_errors(
             injections = [random_row_error(random, count)]
         else:
             # With the rows: each is armed when the one before it is over.
-            cycle, injections = -(-cycle // pitch) * pitch, _invented_flow_control(random)
+            cycle, injections = -(-cycle // pitch) * pitch, _invented_packet(random)
             count[_INVENTED] += 1
         for injection in injections:
             yield Control(cycle, Operation.INJECT, direction, injection.args())

@@ -63,8 +63,9 @@ def _words(data: bytes) -> int:
     size = len(data)
     n = size // _WORD_BYTES
     if n * _WORD_BYTES != size or not MIN_PKT_LEN_RAW <= n <= _PKT_LEN_MAX:
-        allowed = f"{MIN_PKT_LEN_RAW}..{_PKT_LEN_MAX}"
-        raise ValueError(f"post of {size} bytes: expected {allowed} words of {_WORD_BYTES} bytes")
+        raise ValueError(
+            f"post of {size} bytes: expected {MIN_PKT_LEN_RAW}..{_PKT_LEN_MAX} words of {_WORD_BYTES} bytes"
+        )
     return n
 
 

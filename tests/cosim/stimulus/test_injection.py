@@ -85,9 +85,9 @@ def test_random_errors_are_of_every_kind_and_counted():
         "multicast",
     )
     in_rows = sum(counted.values()) - sum(counted[kind] for kind in others)
-    assert operations[Operation.INJECT] == in_rows + counted["invented_flow_control"]
+    assert operations[Operation.INJECT] == in_rows + counted["invented_packet"]
     assert operations[Operation.LINK_DOWN] == operations[Operation.LINK_UP] >= counted["link_down"]
-    assert operations[Operation.RESET] == counted["reset"]
+    assert counted["reset"] < operations[Operation.RESET] <= 2 * counted["reset"]
     cycles = [control.cycle for control in controls]
     assert all(later > earlier for earlier, later in pairwise(cycles))
 

@@ -6,14 +6,15 @@ from random import Random
 import pytest
 
 from cosim.stimulus.row_errors import ROW_ERRORS, link_error, random_row_errors
-from wire.crc import lpcrc
+from wire.crc import lpcrc, vcrc_good
 from wire.flow_control import FlowControlPacket
 from wire.packet import build_ud_send
 from wire.stimulus import Injection, Trigger
 from wire.symbols import Control as Symbol
 from wire.symbols import Row, deframe, frame_data_packet, frame_link_packet
 
-_SLP_ON_LANE_0 = 0b1000 << 8 | Symbol.SLP
+_STARTS = [0b1000 << 8 | symbol for symbol in (Symbol.SLP, Symbol.SDP)]
+"""K bits and lane 0."""
 
 
 def through(rows: list[Row], injection: Injection) -> list[Row]:
@@ -71,22 +72,25 @@ def test_a_stray_symbol_is_a_control_symbol_outside_packets():
 
 
 @pytest.mark.parametrize("pitch", [1, 4])
-def test_an_invented_flow_control_packet_has_its_lpcrc_and_comes_in_one_row_after_the_other(pitch):
+def test_an_invented_packet_has_its_crc_and_comes_in_one_row_after_the_other(pitch):
     counted: Counter[str] = Counter()
     controls = list(random_row_errors(Random(1), 3, pitch, 0, 2_000_000, counted))
     assert set(counted) == set(ROW_ERRORS)
     given = [(one.cycle, Injection.of(one.args)) for one in controls]
-    starts = [first.trigger == Trigger.IDLE and first.flip >> 24 == _SLP_ON_LANE_0 for _, first in given]
-    packets = []
+    starts = [first.trigger == Trigger.IDLE and first.flip >> 24 in _STARTS for _, first in given]
+    bodies: dict[int, list[bytes]] = {start: [] for start in _STARTS}
     for is_start, (cycle, first), (later, second) in zip(starts, given, given[1:], strict=False):
-        if is_start and second.flip & 0xFF == Symbol.EGP:
+        if is_start and second.trigger == Trigger.IDLE and second.flip & 0xFF == Symbol.EGP:
             assert cycle % pitch == 0
             assert later == cycle + pitch
             (packet,) = deframe([*through([Row(0, 0)], first), *through([Row(0x5A5A5A5A, 0)], second)])
-            packets.append(packet.body)
-    assert len(packets) == counted["invented_flow_control"] > 5
-    assert all(lpcrc(body[:4]) == body[4:] for body in packets)
-    assert {body[0] >> 4 for body in packets} > {0, 1}
+            bodies[first.flip >> 24].append(packet.body)
+    of_link, of_data = bodies.values()
+    assert len(of_link) + len(of_data) == counted["invented_packet"]
+    assert len(of_link) > 20 < 10 * len(of_data)
+    assert all(lpcrc(body[:4]) == body[4:] for body in of_link)
+    assert all(vcrc_good(body) for body in of_data)
+    assert {body[0] >> 4 for body in of_link} > {0, 1}
 
 
 def test_errors_in_the_header_are_in_rows_of_the_lrh():
