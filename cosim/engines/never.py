@@ -10,7 +10,7 @@ from typing import Final
 
 from cosim.engines.decisions import Outcome, outcomes
 
-__all__ = ["never"]
+__all__ = ["never", "ways_of"]
 
 _FILE: Final = Path(__file__).with_name("never.toml")
 
@@ -19,14 +19,21 @@ _FILE: Final = Path(__file__).with_name("never.toml")
 def never() -> dict[Outcome, str]:
     """Them, and why.
 
+    Raises:
+        LookupError: see `ways_of`.
+    """
+    return ways_of(_FILE.read_text())
+
+
+def ways_of(text: str) -> dict[Outcome, str]:
+    """Those that TEXT has: a table for each function, by its file, and the reason for each `way: expression`.
+
     An expression in a function is meant at all of its places there; with a number, as in `true: here (2)`, at that one.
 
     Raises:
         LookupError: the model has no such function, expression, way or place.
     """
-    reasons = {
-        (place, way): reason for place, ways in tomllib.loads(_FILE.read_text()).items() for way, reason in ways.items()
-    }
+    reasons = {(place, way): reason for place, ways in tomllib.loads(text).items() for way, reason in ways.items()}
     found: dict[Outcome, str] = {}
     met: Counter[tuple[str, str]] = Counter()
     used = set()
@@ -38,5 +45,5 @@ def never() -> dict[Outcome, str]:
                 found[one] = reasons[name]
                 used.add(name)
     if wrong := reasons.keys() - used:
-        raise LookupError(f"{_FILE.name}: the golden model has no {'; '.join(map(' '.join, sorted(wrong)))}")
+        raise LookupError(f"the golden model has no {'; '.join(map(' '.join, sorted(wrong)))}")
     return found
