@@ -13,6 +13,7 @@ from rtl.registers.bus import PortAccess
 from rtl.registers.counter_places import (
     COLUMN_BITS,
     COUNTED_LATE,
+    COUNTED_TWICE,
     DETAIL_WORDS,
     LANE_BITS,
     LANES,
@@ -123,9 +124,9 @@ class PortCounters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """All are in one memory with one adder; each word of them has a turn at it while there is something to add.
 
-        What a counter has counted since its last turn waits in a few bits of its own. An access takes the turn of its
-        cycle: nothing is lost unless most of 30 cycles have an access to the port's counters. What is counted late is
-        taken in the cycle after its turn's, in which it is added.
+        What a counter has counted since its last turn waits in a few bits of its own, a cycle before turns begin. An
+        access takes the turn of its cycle: nothing is lost unless most of 30 cycles have an access to the port's
+        counters. What is counted late is taken in the cycle after its turn's, in which it is added.
         """
         m = Module()
         access = self._decode(m)
@@ -136,7 +137,10 @@ class PortCounters(wiring.Component):
         m.d.comb += [word.eq(Mux(access.may_be, access.word, turn)), works.eq(access.may_be | (left != 0))]
         with m.If((word == turn) & (left != 0)):
             m.d.sync += [left.eq(left - 1), turn.eq(self._following(turn))]
-        with m.If(Value.cast(self.counts).any()):
+        # That something counts is known late in its cycle, of what is not counted late: a register is between.
+        counts, counted = dict(self.counts.shape()), Signal()
+        m.d.sync += counted.eq(Cat(self.counts[name] for name in counts if name not in COUNTED_LATE).any())
+        with m.If(counted | Cat(self.counts[name] for name in counts if name in COUNTED_LATE).any()):
             m.d.sync += left.eq(len(self._words))
 
         # In the next cycle it is added to what is kept, or what a write gives to nothing.
@@ -275,7 +279,7 @@ class PortCounters(wiring.Component):
         for register, place in self._places.items():
             name = names[register]
             counts, takes, is_late = self.counts[name], is_taken[place.word], name in COUNTED_LATE
-            bits = most_counted(register, self._vls, most_cycles + is_late).bit_length()
+            bits = most_counted(register, self._vls, most_cycles + 1).bit_length()
             waits, after = Signal(bits, name=f"{name}_waits"), Signal(bits, name=f"{name}_after")
             is_code = name not in amounts and not is_late and bits == _CODE_BITS
             if name in amounts:
@@ -290,7 +294,12 @@ class PortCounters(wiring.Component):
                 m.d.sync += waits.eq(0)
             with m.Elif(counts):
                 m.d.sync += waits.eq(after)
-            waits, one = (after, Const(0, 1)) if name in amounts else (waits, counts)
+            if name in COUNTED_TWICE:
+                # Both come late, so one more than what waits is ready for the second.
+                amount = self.amounts[name]
+                waits, one = Mux(amount[1], (waits + 1)[:bits], waits), amount.any()
+            else:
+                waits, one = (after, Const(0, 1)) if name in amounts else (waits, counts)
             if is_late:
                 late[place.lane].append((is_here, waits, one))
             else:
