@@ -316,7 +316,11 @@ class LinkPort(wiring.Component):
         waited = parts.xmit_wait.waited[1:]
         m.d.comb += [Cat(counters.counts[VL_XMIT_WAITS[vl]] for vl in vls_of_slots(self._vls)).eq(waited)]
         m.d.comb += [counters.expired.eq(parts.watchdog.expired)]
-        m.d.comb += [counters.reg.eq(reg), self.reg_rdata.eq(registers.reg_rdata | counters.value)]
+        m.d.comb += [
+            counters.given.eq(self.reg),
+            counters.reg.eq(reg),
+            self.reg_rdata.eq(registers.reg_rdata | counters.value),
+        ]
 
     def _errors(self, m: Module) -> tuple[_Moves, _Moves]:
         """Which counters of errors and of waiting move in this cycle (those that are counted late: in the one before),

@@ -44,7 +44,8 @@ _WRITTEN_BITS: Final = (24, CREDIT_BITS, VL_LIMIT_BITS, _CODE_BITS)
 _ENTRY_BITS: Final = (VL_ARBITRATION_SPAN - 1).bit_length()
 
 ListEntry = data.StructLayout({"write": 1, "high": 1, "number": _ENTRY_BITS, "vl": VL_BITS, "weight": VL_WEIGHT_BITS})
-"""A write of this entry of the high or the low list of VL arbitration, in this cycle."""
+"""A write, in this cycle, of an entry of the high or the low list of VL arbitration. The rest of it, which entry and
+what, was here in the cycle before: it is for an output's arbiter, which is far, and has registers of its own."""
 
 PartitionChecks = data.StructLayout({check.name.lower(): 1 for check in PartitionCheck if check.name})
 """What a switch's port checks."""
@@ -147,7 +148,9 @@ class PortRegisters(wiring.Component):
             return fits[_CODE_BITS] & Cat(code == one for one in codes).any()
 
         # Writes; what is not allowed is ignored.
-        with m.If(writes(PortRegister.STATE, is_one_of(PortState.DOWN, PortState.ARMED, PortState.ACTIVE))):
+        may_be_written = (PortState.DOWN, PortState.ARMED, PortState.ACTIVE)
+        is_state = Cat(self.given.wdata == state for state in may_be_written).any()
+        with m.If(self._writes_soon(m, PortRegister.STATE, is_state)):
             m.d.comb += self.state_write.eq(value)
         wanted = Signal(PortPhysicalState, init=PortPhysicalState.POLLING)
         may_be_wanted = (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
@@ -254,15 +257,16 @@ class PortRegisters(wiring.Component):
 
     def _write_lists(self, m: Module) -> None:
         """Entries of VL arbitration are kept at the port's output."""
-        reg, entry = self.reg, self.list_entry
+        given, reg, entry = self.given, self.reg, self.list_entry
         number_bits = (vl_arbitration_entries(self._vls) - 1).bit_length()
         in_low, in_high = (
-            reg.offset[number_bits:] == first >> number_bits for first in (VL_ARBITRATION_LOW, VL_ARBITRATION_HIGH)
+            given.offset[number_bits:] == first >> number_bits for first in (VL_ARBITRATION_LOW, VL_ARBITRATION_HIGH)
         )
-        fits = ~reg.wdata[VL_WEIGHT_BITS + VL_BITS :].any()
+        of_lists = Signal()
+        m.d.sync += of_lists.eq((in_low | in_high) & ~given.wdata[VL_WEIGHT_BITS + VL_BITS :].any())
         m.d.comb += [
-            entry.write.eq(reg.select & reg.write & (in_low | in_high) & fits),
+            entry.write.eq(reg.select & reg.write & of_lists),
             entry.high.eq(in_high),
-            entry.number.eq(reg.offset[:number_bits]),
-            Cat(entry.weight, entry.vl).eq(reg.wdata),
+            entry.number.eq(given.offset[:number_bits]),
+            Cat(entry.weight, entry.vl).eq(given.wdata),
         ]
