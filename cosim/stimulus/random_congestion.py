@@ -79,7 +79,10 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
     random, again = Random(f"{seed}/congestion"), Random(f"{seed}/congestion again")
     for name in dict.fromkeys(port.node for port in ports):
         yield from _begin(topology, start, name)
+    until = start
     for cycle in random_times(random, _GAP, start, end):
+        if cycle < until:
+            continue
         port = random.choice(ports)
         node = topology.index[port.node]
         match random.randrange(12):
@@ -89,8 +92,9 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
                 yield write_port(topology, cycle, port, PortRegister.CONGESTION, _element(random))
             case 4 | 5 | 6 | 7:
                 address, value = _window_write(topology, random, port.node)
-                for number in range(again.choice(_AGAIN)):
-                    yield write(cycle + 2 * number, node, address, value)
+                until = cycle + 2 * again.choice(_AGAIN)
+                for now in range(cycle, until, 2):
+                    yield write(now, node, address, value)
             case 8:
                 value = random.choice(_LEASE_SECONDS)
                 yield write(cycle, node, registers.node_address(NodeRegister.LEASE_SECOND), value)
