@@ -192,7 +192,7 @@ class PortCounters(wiring.Component):
         )
         row, column = given.offset[COLUMN_BITS:], given.offset[:COLUMN_BITS]
         rows = {register >> COLUMN_BITS for register in (*self._places, *HIGH_OF_COUNTER.values())}
-        of_row, of_extended_low, of_expired, fits = Signal(), Signal(), Signal(), Signal()
+        of_row, of_extended_low, of_expired = Signal(), Signal(), Signal()
         word = Signal.like(access.word)
         m.d.sync += [
             access.word.eq(word),
@@ -201,7 +201,6 @@ class PortCounters(wiring.Component):
             of_row.eq(_is_one_of(row, sorted(rows))),
             of_extended_low.eq(given.offset == PortRegister.EXTENDED_LOW),
             of_expired.eq(given.offset == PortRegister.FLOW_CTL_UPDATE_ERRORS),
-            fits.eq(~self._too_large()),
         ]
         for lane in range(LANES):
             alone = [at for at, place in self._places.items() if (place.lane, place.lanes) == (lane, 1)]
@@ -212,7 +211,7 @@ class PortCounters(wiring.Component):
             access.extended_low.eq(reg.select & of_extended_low),
             access.expired.eq(reg.select & of_expired),
             access.reads.eq(is_counter & reg.read),
-            access.sets.eq(is_counter & reg.write & fits),
+            access.sets.eq(is_counter & reg.write & ~self._too_large(m)),
         ]
         with m.Switch(row[:3]):
             with m.Case(Counter.SYMBOL_ERROR >> COLUMN_BITS):
@@ -229,14 +228,17 @@ class PortCounters(wiring.Component):
                         m.d.comb += word.eq(self._places[VL_XMIT_WAIT + vl].word)
         return access
 
-    def _too_large(self) -> Value:
-        """More is given to be written than the counter can hold."""
-        given = self.given
-        return Cat(
-            _is_one_of(given.offset, (counter for counter, bits in self._bits.items() if bits == width))
-            & given.wdata[width:].any()
-            for width in sorted({*self._bits.values()} - {DATA_BITS})
-        ).any()
+    def _too_large(self, m: Module) -> Value:
+        """More is written than the counter can hold: how many bits that are, and what is beyond so many, was found in
+        the cycle before."""
+        widths = sorted({*self._bits.values()} - {DATA_BITS})
+        of_width, beyond = Signal(len(widths)), Signal(len(widths))
+        of_widths = ((counter for counter, bits in self._bits.items() if bits == width) for width in widths)
+        m.d.sync += [
+            of_width.eq(Cat(_is_one_of(self.given.offset, counters) for counters in of_widths)),
+            beyond.eq(Cat(self.given.wdata[width:].any() for width in widths)),
+        ]
+        return (of_width & beyond).any()
 
     def _is_whole(self, word: Value) -> Value:
         """It has one counter, of all lanes."""

@@ -184,12 +184,12 @@ class Switch(wiring.Component):
         return m
 
     def _tell_of_p_keys(self, m: Module, inputs: list[Input], agent_port: AgentPort) -> None:
-        """That a port rejects one is known at once; of which port it is told, and what, in the next cycle."""
+        """That a port rejects one is known at once; what is told of it, of the first such port, in the next cycle."""
         rejects, told = Cat(side.wrong_p_key.valid for side in inputs), agent_port.node_state.wrong_p_key
-        rejected = Signal(len(inputs))
-        m.d.sync += rejected.eq(rejects)
+        first = Signal(len(inputs))
+        m.d.sync += first.eq(lowest(m, rejects))
         m.d.comb += [
-            told.eq(select(lowest(m, rejected), [side.wrong_p_key for side in inputs])),
+            told.eq(select(first, [side.wrong_p_key for side in inputs])),
             told.valid.eq(rejects.any()),
         ]
 
