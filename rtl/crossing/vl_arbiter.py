@@ -172,11 +172,13 @@ class VlArbiter(wiring.Component):
             higher = Cat(self.eligible[u] & ~before[v, u] for u in range(v + 1, self.vls))
             m.d.comb += self.chosen[v].eq(self.eligible[v] & ~Cat(lower, higher).any())
 
-        # g+1: its key. g+3: that of the packet that is charged, if one is.
-        key, key_before, goes = Signal(layout), Signal(layout), Signal(layout)
+        # g+1: its key, by what was chosen, which is late in g. g+3: that of the packet that is charged, if one is.
+        chosen, keys_then = Signal(self.vls), Signal.like(keys)  # in the cycle before
+        key_before, goes = Signal(layout), Signal(layout)
         m.d.sync += [
-            key.eq(select(self.chosen, [keys_before[vl].as_value() for vl in vls])),
-            key_before.eq(key),
+            chosen.eq(self.chosen),
+            keys_then.eq(keys_before),
+            key_before.eq(select(chosen, [keys_then[vl].as_value() for vl in vls])),
             goes.eq(key_before),
         ]
         self._charge(m, goes, spent)
