@@ -120,7 +120,7 @@ class Matcher:
         following = self.kernel.now + 1
         packet.ended_from = following
         queue = packet.queue
-        if queue:  # it is the last one there, if it has not left: what comes behind it joins later
+        if queue and queue[-1] is packet:
             head = queue[0]
             for one in (head,) if head.copies is None else head.copies.left:
                 output = self.outputs[one.output]
@@ -258,8 +258,7 @@ class Matcher:
             if not inputs or starved_from[slot] != NEVER or not gate.open_slots >> slot & 1:
                 continue
             room = gate.room(slot)
-            assert room is not None  # data needs credits
-            if room == SWALLOWED or LARGEST_NEED <= room <= CREDIT_WINDOW:
+            if room is None or room == SWALLOWED or LARGEST_NEED <= room <= CREDIT_WINDOW:
                 continue
             while inputs:
                 bit = inputs & -inputs
@@ -278,7 +277,7 @@ class Matcher:
         unready = False
         management = heads[vls]
         if management:
-            if management & ready:
+            if management & ready and open_slots >> vls & 1:
                 packet = self._first(output, vls, management & ready, output.gate.room(vls))
                 if packet:
                     return packet
