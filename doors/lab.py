@@ -8,7 +8,7 @@ from typing import Final, get_args
 
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.scenario.tables import ErrorKind
-from cosim.stimulus.injection import link_error
+from cosim.stimulus.row_errors import link_error
 from cosim.topology.topology import Port, no_such_node, port_named
 from doors.door import NS_PER_CYCLE, STEP_CYCLES, Door
 from doors.flows import LabFlow

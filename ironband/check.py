@@ -117,4 +117,4 @@ def check(
     print_check(console, options, result, coverage)
     if waves is not None:
         console.print_line(f"wrote {waves}")
-    return 0 if result.held else 1
+    return 0 if result.held and not (coverage and coverage.refuted) else 1

@@ -16,10 +16,11 @@ __all__ = ["check_json", "print_check"]
 def check_json(options: CheckOptions, result: CheckResult, coverage: Coverage | None = None) -> dict[str, Any]:
     """Machine-readable, units in the keys."""
     given = asdict(options)
+    wrong = coverage.refuted if coverage else ()
     return {
         "command": "check",
         "replay": options.command,
-        "held": result.held,
+        "held": result.held and not wrong,
         **{{"cycles": "cycles", "mtu": "mtu_bytes"}.get(name, name): value for name, value in given.items()},
         "cycles_compared": result.cycles_compared,
         "records_compared": result.records_compared,
@@ -31,7 +32,7 @@ def check_json(options: CheckOptions, result: CheckResult, coverage: Coverage | 
         "errors_given": result.errors_given,
         "injections_acted": result.injections_acted,
         "packets_refused": result.verdicts,
-        "faults": list(result.faults),
+        "faults": [*result.faults, *wrong],
         "difference": result.report or None,
         "decisions": asdict(coverage.decisions) if coverage else None,
         "limits": asdict(coverage.limits) if coverage else None,
@@ -65,7 +66,7 @@ def print_check(console: Console, options: CheckOptions, result: CheckResult, co
         total("decisions reached", str(coverage.decisions))
         total("limits reached", str(coverage.limits))
     total("mismatches", "-" if options.sim == "model" else str(int(result.difference is not None)))
-    for fault in result.faults:
+    for fault in (*result.faults, *(coverage.refuted if coverage else ())):
         line(f"wrong: {fault}", "bold red")
     if result.report:
         line(result.report, "bold red")

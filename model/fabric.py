@@ -6,7 +6,7 @@ from functools import partial
 
 from wire.parameters import FabricParameters, SwitchParameters, reset_cycles
 from wire.stimulus import Control, Delivery, Injection, Operation, Play, Post, WrongKey
-from wire.trace import LINK_SOURCE, Kind, Record, link_source, port_of_source, port_source
+from wire.trace import Kind, Record, link_source, port_of_source, port_source
 
 from .adapter import Adapter
 from .kernel import CONTROL, DECIDE, END, UPDATE, Kernel
@@ -278,7 +278,8 @@ class Fabric:
             for cable in self._cables:
                 if cable.ends_at(before):
                     cable.replace_end(before, port)
-        if isinstance(node, Adapter) and isinstance(former, Adapter):
+        if isinstance(node, Adapter):
+            assert isinstance(former, Adapter)
             node.host.stalls(self._stalled[index])
             node.agent.host_sm(self._host_sm[index])
             node.post_left(former)
@@ -312,10 +313,11 @@ class Fabric:
         return self._cables[link]
 
     def _adapter(self, node: int) -> Adapter:
-        adapter = self.nodes[node] if 0 <= node < len(self.nodes) else None
-        if not isinstance(adapter, Adapter):
-            adapters = [index for index, other in enumerate(self.nodes) if isinstance(other, Adapter)]
-            raise ValueError(f"node {node} is no adapter: expected one of {adapters}")
+        if not (0 <= node < len(self.nodes) and isinstance(adapter := self.nodes[node], Adapter)):
+            raise ValueError(
+                f"node {node} is no adapter: expected one of "
+                f"{[index for index, other in enumerate(self.nodes) if isinstance(other, Adapter)]}"
+            )
         return adapter
 
     # Packets.
@@ -342,5 +344,5 @@ class Fabric:
 
 
 def _is_of_node(node: int, record: Record) -> bool:
-    source = record.source
-    return not source & LINK_SOURCE and port_of_source(source)[0] == node
+    """Whether a record of a cycle ahead is a node's. Links have none of those."""
+    return port_of_source(record.source)[0] == node

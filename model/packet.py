@@ -40,6 +40,8 @@ READ_TO_WIRE: Final = 3
 _GOOD: Final[int] = Verdict.GOOD
 _FECN: Final = 1 << 23
 """In the row with the BTH's byte 4: bit 7 of lane 1's byte."""
+_NO_ROW: Final = 1 << 11
+"""Behind the last row of any packet."""
 _K_FIRST: Final = 8
 _K_LAST: Final = 1
 _SDP: Final = Control.SDP << 24
@@ -295,7 +297,7 @@ class DataTransmission(Transmission):
         packet: in the node that sends it.
         reader: bit of the input's reader that reads it.
         reception: the packet in the node that receives it.
-        fecn_row: index of the row in which FECN is set, unless it ends there or before (section 7.3); -1 if none.
+        fecn_row: index of the row in which FECN is set, unless it ends there or before (section 7.3); or `_NO_ROW`.
     """
 
     __slots__ = ("_content", "fecn_row", "packet", "reader", "reception")
@@ -305,13 +307,13 @@ class DataTransmission(Transmission):
         self.packet = packet
         self.reader = reader
         self.reception: Packet | None = None
-        self.fecn_row = -1
+        self.fecn_row = _NO_ROW
         self._content: Content | None = None
 
     @property
     def has_fecn_set(self) -> bool:
         """Known once its end is."""
-        return 0 < self.fecn_row < self.end
+        return self.fecn_row < self.end
 
     @property
     def content(self) -> Content:
@@ -350,7 +352,7 @@ class DataTransmission(Transmission):
         """VL and VCRC are those of this link."""
         if index == 0:
             return _SDP | self.vl << 20 | self.packet.word(0), _K_FIRST
-        if index < self.end:
+        if index != self.end:
             return self.word(index), 0
         check = int.from_bytes(self.content.vcrc(self.vl), "big")
         last = self.content.data[-1] << 24

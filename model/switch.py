@@ -89,7 +89,7 @@ class Switch(Node):
         if rejection:
             return rejection
         is_management = packet.vl == VL15
-        if LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX and not is_management:
+        if LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX:  # not on VL15: row d
             return self._multicast_rejection(status.index, packet, free)
         entry = _PORT_ZERO if is_management and dlid == LID_PERMISSIVE else self._entry(dlid)
         no_route = entry > len(self.ports)

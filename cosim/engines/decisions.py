@@ -48,6 +48,7 @@ class Outcome:
     Attributes:
         file: of the model, by its path in the room.
         line: from 1, and the column from 0.
+        function: the one that it is in, with its class.
         source: the expression.
         way: what it was; `less`, `equal` and `greater` tell a comparison's left side from its right.
     """
@@ -55,6 +56,7 @@ class Outcome:
     file: str
     line: int
     column: int
+    function: str
     source: str
     way: Way
 
@@ -160,13 +162,24 @@ class _Watching(ast.NodeTransformer):
 
     def __init__(self, file: str) -> None:
         self._file = file
+        self._names: list[str] = []
         self._functions = 0
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        """Of what its functions are."""
+        return self._named(node)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         """What is outside of functions decides when the model is imported, not when it runs."""
         self._functions += 1
-        self.generic_visit(node)
+        self._named(node)
         self._functions -= 1
+        return node
+
+    def _named(self, node: ast.ClassDef | ast.FunctionDef) -> ast.AST:
+        self._names.append(node.name)
+        self.generic_visit(node)
+        self._names.pop()
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:
@@ -255,8 +268,8 @@ class _Watching(ast.NodeTransformer):
 
     def _place(self, node: ast.expr | ast.pattern, source: str, *ways: Way) -> int:
         """Of the first of some outcomes."""
-        place = len(_outcomes)
-        _outcomes.extend(Outcome(self._file, node.lineno, node.col_offset, source, way) for way in ways)
+        place, function = len(_outcomes), ".".join(self._names)
+        _outcomes.extend(Outcome(self._file, node.lineno, node.col_offset, function, source, way) for way in ways)
         _reached.extend(bytes(len(ways)))
         return place
 

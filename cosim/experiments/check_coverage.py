@@ -16,18 +16,19 @@ from cosim.engines import decisions
 from cosim.engines.base import NO_TAPS
 from cosim.engines.decisions import Outcome
 from cosim.engines.model import ModelRun
+from cosim.engines.never import never
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.run_spec import Stimulus
 from toolchain.atomic_files import output_file, write_atomically, writing
 from toolchain.errors import UserError
 from wire.row_crc import PERIOD
 
-__all__ = ["Coverage", "Share", "add_to_file", "check_file", "in_words", "not_reached", "reached_by"]
+__all__ = ["Coverage", "Share", "add_to_file", "check_file", "in_words", "not_reached", "reached_by", "refuted"]
 
 
 @dataclass(frozen=True)
 class Share:
-    """Of some outcomes: all, those reached, and those that no check before reached."""
+    """Of some outcomes: all that can be, those reached, and those that no check before reached."""
 
     all: int
     reached: int
@@ -57,18 +58,23 @@ class Coverage:
 
     @property
     def decisions(self) -> Share:
-        """Ways that decisions may go."""
+        """Ways that decisions may go, without those that none ever can."""
         return self._share(is_limit=False)
 
     @property
     def limits(self) -> Share:
-        """Sides of limits: less, equal, greater."""
+        """Sides of limits: less, equal, greater; likewise."""
         return self._share(is_limit=True)
+
+    @property
+    def refuted(self) -> tuple[str, ...]:
+        """What was said to be never and has been reached, in words."""
+        return refuted(self.reached)
 
     def _share(self, *, is_limit: bool) -> Share:
         counts = [
             sum(one.is_limit == is_limit for one in some)
-            for some in (decisions.outcomes(), self.reached, self.reached - self.before)
+            for some in ((*self.reached, *not_reached(self.reached)), self.reached, self.reached - self.before)
         ]
         return Share(*counts)
 
@@ -135,8 +141,13 @@ def in_words(outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
 
 
 def not_reached(reached: Collection[Outcome]) -> Iterator[Outcome]:
-    """All others."""
-    return (one for one in decisions.outcomes() if one not in reached)
+    """All others that can be."""
+    return (one for one in decisions.outcomes() if one not in reached and one not in never())
+
+
+def refuted(reached: Collection[Outcome]) -> tuple[str, ...]:
+    """Those of which it was said that no check can reach them, in words."""
+    return tuple(f"{one}, said to be never: {never()[one]}" for one in sorted(reached) if one in never())
 
 
 def _written(coverage: Coverage) -> dict[str, Any]:
@@ -145,6 +156,7 @@ def _written(coverage: Coverage) -> dict[str, Any]:
         _MODEL: decisions.digest(),
         _CHECKS: coverage.checks,
         **{f"{kind}_not_reached": some for kind, some in missing.items()},
+        "never": {f"{one}": reason for one, reason in sorted(never().items())},
         _REACHED: sorted(one.place for one in coverage.reached),
     }
 

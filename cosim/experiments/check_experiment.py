@@ -26,12 +26,14 @@ from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_mads import random_mad_packets
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
+from cosim.stimulus.random_power_up import random_power_up
 from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests
 from cosim.stimulus.register_reads import read_registers
 from cosim.topology.topology import Port, Topology
 from cosim.topology.topology_file import TopologyError
 from wire.codes import DATA_VL_COUNTS, MTU, SERVICE_LEVELS, VL15, max_pkt_len, mtu_bytes, mtu_code
+from wire.flow_control import CREDIT_WINDOW
 from wire.packet import blocks_of_words
 from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.registers import PORT_RESET_VALUES, PortRegister
@@ -52,10 +54,13 @@ _LINK_DOWN_TIMEOUT = 400
 _MAX_BUFFER_PACKETS = 5
 _STRAY_BLOCKS = 1
 _MOST_BLOCKS = 4_095
-_DEEP_BUFFER = 2_049
+_DEEP_BUFFER = CREDIT_WINDOW + 1
 """Blocks of a buffer of which not all can be announced at once."""
 
 _DEEP_SHARE = 0.1
+_WINDOW_SHARE = 0.3
+"""Of these, those of which just all can."""
+
 _STORED_SHARE = 0.2
 """Of the switches, those that send no packet before all of it is there."""
 
@@ -133,7 +138,7 @@ def check_scenario(options: CheckOptions) -> Scenario:
 def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
     """All of it from one seed, but for the shape."""
     shape = _shape(options)
-    random = Random(f"{seed}/fabric")
+    random, windows = Random(f"{seed}/fabric"), Random(f"{seed}/windows")
     lft_size = _lft_size(options)
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
 
@@ -141,7 +146,8 @@ def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
         # Room for a stray that is too long: a host would wait forever for more than there is.
         least = largest + _STRAY_BLOCKS
         if random.random() < _DEEP_SHARE:
-            return random.randint(max(least, _DEEP_BUFFER), _MOST_BLOCKS)
+            deep = random.randint(max(least, _DEEP_BUFFER), _MOST_BLOCKS)
+            return CREDIT_WINDOW if windows.random() < _WINDOW_SHARE else deep
         return min(_MOST_BLOCKS, random.randint(least, _MAX_BUFFER_PACKETS * least))
 
     def some(most: int, choices: tuple[int, ...], *, is_first: bool) -> int:
@@ -269,10 +275,13 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     last_post = end - int((end - up.start) * _DRAIN_SHARE)
     traffic = RandomTraffic(options.seed, up.start, last_post, options.load, strays=options.errors)
     counts = Counter() if errors_given is None else errors_given
+    # A Subnet Manager's packets come to where they came in the golden model: nothing is to happen to them.
+    unset = up.controls[0].cycle if options.errors and not smps else 0
 
     def controls() -> Iterator[Control]:
         between = random_controls(topology, options.seed, up.start, last_post, errors=options.errors, injected=counts)
-        return chain(up.controls, (one for one in between if one.cycle < end), reads(end))
+        early = random_power_up(topology, Random(f"{options.seed}/power up"), unset)
+        return chain(early, up.controls, (one for one in between if one.cycle < end), reads(end))
 
     def packets() -> Iterator[Packet]:
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)

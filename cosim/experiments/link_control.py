@@ -8,7 +8,7 @@ from typing import Final, get_args
 from cosim.analysis.observer import Observer
 from cosim.experiments.stepped_run import SteppedRun
 from cosim.scenario.tables import ErrorKind
-from cosim.stimulus.injection import link_error
+from cosim.stimulus.row_errors import link_error
 from cosim.topology.topology import Port, port_named
 from toolchain.errors import UserError
 from wire.parameters import FabricParameters

@@ -1,86 +1,47 @@
-"""Errors by name: what each does to the rows of a link, and random ones for `ironband check`."""
+"""What happens to a fabric at given times: stalls and errors of a scenario, and random ones for `ironband check`."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from functools import reduce
+from collections.abc import Iterable, Iterator
 from math import inf
-from operator import xor
 from random import Random
 from typing import Final
 
 from cosim.scenario.scenario import Scenario
-from cosim.scenario.tables import ErrorKind
-from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write, write_port, write_states
+from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.random_congestion import random_congestion
+from cosim.stimulus.random_links import RESET_SHARE, random_outages, random_port_downs, random_restarts, sweeps
 from cosim.stimulus.random_mads import random_mad_controls
-from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses
+from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses, random_unplugged_settings
 from cosim.stimulus.random_settings import (
     due,
     random_arbitration,
     random_forwarding,
     random_gap,
     random_limits,
+    random_operational_vls,
     random_partitions,
     random_times,
 )
 from cosim.stimulus.random_traps import random_subnet_managers, random_wrong_keys
+from cosim.stimulus.row_errors import ROW_ERRORS, link_error, random_row_errors
 from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import SERVICE_LEVELS, VL15, LinkWidth, PortState, max_pkt_len, mtu_code, operational_vls
-from wire.crc import lpcrc
-from wire.flow_control import FLOW_CONTROL
+from wire.codes import SERVICE_LEVELS, VL15, mtu_code, operational_vls
 from wire.forwarding_tables import LFT_NO_ROUTE
-from wire.parameters import SwitchParameters, reset_cycles
+from wire.parameters import SwitchParameters
 from wire.pma import PMA_VL_XMIT_WAIT
 from wire.registers import PortRegister
-from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
-from wire.symbols import Control as Symbol
+from wire.stimulus import Control, Operation, injection_target
 
 __all__ = [
     "RANDOM_KINDS",
-    "link_error",
     "one_a_cycle",
     "random_controls",
     "scenario_controls",
 ]
-
-_ROW_BITS = 36
-_ALL = (1 << _ROW_BITS) - 1
-_LANE_3 = 0x1_0000_00FF
-"""Data and K bit of lane 3 (the K bits stand above the 32 data bits, lane 0 highest)."""
-
-_FCCL_BITS_IN_ROW_1 = 8
-"""Its lower ones, on lane 0; the LPCRC follows."""
-
-_EGP_TO_EBP = Symbol.EGP ^ Symbol.EBP
-_EGP_ON_LANE_3 = 1 << 32 | Symbol.EGP
-_COM_ON_LANE_1 = 1 << 34 | Symbol.COM << 16
-
-
-def link_error(kind: ErrorKind, row: int = 1, bit: int = 0) -> Injection:
-    """The injection that makes one error of a kind happen to the next packet (or idle row) of a link.
-
-    bit_flip: bit `bit` of row `row` of a data packet. lost_packet, lost_flow_control: every row reads as idle
-    data. truncate: idle data from row `row` on. ebp: EGP becomes EBP. stray_symbol: COM on lane 1 of an idle row.
-    """
-    match kind:
-        case "bit_flip":
-            return Injection(Trigger.DATA, row, row, flip=1 << 31 - bit)
-        case "lost_packet":
-            return Injection(Trigger.DATA, keep=0)
-        case "lost_flow_control":
-            return Injection(Trigger.LINK, keep=0)
-        case "truncate":
-            return Injection(Trigger.DATA, row, keep=0)
-        case "ebp":
-            return Injection(Trigger.DATA, at_end=True, flip=_EGP_TO_EBP)
-        case "stray_symbol":
-            return Injection(Trigger.IDLE, keep=0, flip=_COM_ON_LANE_1)
-        case _:
-            raise ValueError(f"{kind!r}: not an error of rows")
 
 
 def one_a_cycle(controls: Iterable[Control]) -> Iterator[Control]:
@@ -124,59 +85,8 @@ def _stalls(scenario: Scenario, topology: Topology, start: int) -> Iterator[Cont
             yield Control(start + cycle, Operation.RECV_STALL, topology.index[host], (mask, 0, 0, 0))
 
 
-def _flip(trigger: Trigger, random: Random, rows: int, *bits: int) -> Injection:
-    """Flips one of a range of bits in one of the rows 0 to `rows`."""
-    row = random.randint(0, rows)
-    return Injection(trigger, row, row, flip=1 << random.randrange(*bits))
-
-
-def _burst(random: Random, rows: int) -> Injection:
-    row = random.randint(0, rows)
-    return Injection(
-        Trigger.DATA, row, row + random.randint(0, 3), keep=random.getrandbits(32), flip=random.getrandbits(32)
-    )
-
-
-def _truncated_by_idle(random: Random, rows: int) -> Injection:
-    return Injection(Trigger.DATA, random.randint(1, rows), keep=0, flip=random.getrandbits(32))
-
-
-def _truncated_by_end(random: Random, rows: int) -> Injection:
-    row = random.randint(1, rows)
-    return Injection(Trigger.DATA, row, row, keep=_ALL ^ _LANE_3, flip=_EGP_ON_LANE_3)
-
-
-def _forged_flow_control(random: Random, rows: int) -> Injection:
-    """Another FCCL with its right LPCRC: what a CRC of sums of bits makes of a change does not depend on the rest."""
-    change = random.randrange(1, 1 << _FCCL_BITS_IN_ROW_1)
-    bodies = (bytes(FLOW_CONTROL.size_bytes), bytes((0, 0, 0, change)))
-    crcs = (int.from_bytes(lpcrc(body), "big") for body in bodies)
-    return Injection(Trigger.LINK, 1, 1, flip=change << 24 | reduce(xor, crcs) << 8)
-
-
-def _random_symbol(random: Random, rows: int) -> Injection:
-    lane = random.randrange(4)
-    symbol = random.choice(list(Symbol))
-    flip = 1 << 35 - lane | symbol << 8 * (3 - lane)
-    return Injection(Trigger.IDLE, keep=0, flip=flip)
-
-
-_RANDOM: Final[dict[str, Callable[[Random, int], Injection]]] = {
-    "bit_flip": lambda random, rows: _flip(Trigger.DATA, random, rows, 32),
-    "k_bit_flip": lambda random, rows: _flip(Trigger.DATA, random, rows, 32, _ROW_BITS),
-    "burst": _burst,
-    "damaged_flow_control": lambda random, rows: _flip(Trigger.LINK, random, 1, _ROW_BITS),
-    "lost_flow_control": lambda random, rows: link_error("lost_flow_control"),
-    "forged_flow_control": _forged_flow_control,
-    "lost_packet": lambda random, rows: link_error("lost_packet"),
-    "truncated_by_idle": _truncated_by_idle,
-    "truncated_by_end": _truncated_by_end,
-    "ebp": lambda random, rows: link_error("ebp"),
-    "stray_symbol": _random_symbol,
-}
-
 RANDOM_KINDS: Final = (
-    *_RANDOM,
+    *ROW_ERRORS,
     "link_down",
     "width",
     "reset",
@@ -194,21 +104,6 @@ RANDOM_KINDS: Final = (
 _CALM_SHARE = 0.3
 """Of the runs, those in which no link has errors or goes down: all that is set meets full traffic."""
 
-_ERROR_GAP = (50, 6_000)
-"""Cycles from one error to the next in one direction of a link."""
-
-_OUTAGE_GAP = (5_000, 30_000)
-_RESET_SHARE = 0.3
-"""Of the outages, those in which a node is reset."""
-
-_WIDTH_SHARE = 0.25
-"""Of the outages of links, those after which the link has its other width for a while."""
-
-_OTHER_WIDTH_CYCLES = (1_000, 12_000)
-_ROW_CYCLES_1X = 4
-_AFTER_RESET = 100
-_LINK_DOWN_CYCLES = (1, 3_000)
-_PORT_DOWN_GAP = (3_000, 60_000)
 _SLIP_GAP = (1_000, 15_000)
 _SLIP_CYCLES = (100, 4_000)
 _NO_VL_TIMES = 6
@@ -227,8 +122,6 @@ _BY_VL_GAP = (200, 5_000)
 _BY_VL_READ_SHARE = 0.7
 _OF_ALL_VLS_SHARE = 0.3
 _VL_XMIT_WAIT_MAX: Final[int] = PMA_VL_XMIT_WAIT[0].max
-_SWEEP_CYCLES = (1_024, 4_096)
-_LEFT_ARMED_SHARE = 0.25
 _STALL_GAP = (200, 10_000)
 _STALL_CYCLES = (20, 2_000)
 _READ_GAP = (100, 2_000)
@@ -236,7 +129,6 @@ _READ: Final = (*registers.Counter, *registers.Detail, *registers.PacketCounter,
 _READS_IN_A_ROW = (1, 1, 1, 10)
 _CYCLES_OF_READ = 3
 """In more than half of some 30 cycles no port is read, or increments may be lost (docs/pipeline.md, section 10)."""
-_TYPICAL_ROWS = (2, 8, 64, 256)
 
 
 def random_controls(
@@ -247,7 +139,7 @@ def random_controls(
     *,
     errors: bool,
     injected: Counter[str] | None = None,
-    reset_share: float = _RESET_SHARE,
+    reset_share: float = RESET_SHARE,
 ) -> Iterator[Control]:
     """Random host stalls, counter reads, wrong keys, VL arbitration, congestion control, and with `errors` all kinds.
 
@@ -267,11 +159,14 @@ def random_controls(
     if errors and Random(f"{seed}/errors").random() >= _CALM_SHARE:
         streams += [
             *(
-                _random_row_errors(Random(f"{seed}/errors/{link}"), link, start, end, count)
-                for link in range(2 * len(topology.fabric.links))
+                random_row_errors(
+                    Random(f"{seed}/errors/{direction}"), direction, topology.pace(port), start, end, count
+                )
+                for direction, port in enumerate(topology.linked_ports())
             ),
-            _random_outages(topology, Random(f"{seed}/links"), start, end, count, reset_share),
-            _random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
+            random_outages(topology, Random(f"{seed}/links"), start, end, count, reset_share),
+            random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
+            random_restarts(topology, Random(f"{seed}/restarts"), start, end, count),
             random_brief_settings(topology, Random(f"{seed}/watchdogs"), start, end, count),
         ]
     if errors:
@@ -279,11 +174,13 @@ def random_controls(
             _random_slips(topology, Random(f"{seed}/slips"), start, end, count),
             _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
             random_register_accesses(topology, Random(f"{seed}/registers written"), start, end, count),
+            random_unplugged_settings(topology, Random(f"{seed}/unplugged"), start, end, count),
+            random_operational_vls(topology, Random(f"{seed}/operational VLs"), start, end, count),
             random_limits(topology, Random(f"{seed}/limits"), start, end, count),
             random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),
             random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
             random_mad_controls(topology, seed, start, end),
-            _sweeps(topology, Random(f"{seed}/sweeps"), start, end),
+            sweeps(topology, Random(f"{seed}/sweeps"), start, end),
         ]
     return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle))
 
@@ -313,90 +210,6 @@ def _random_reads(topology: Topology, random: Random, start: int, end: int) -> I
         for now in range(cycle, until, _CYCLES_OF_READ):
             address = registers.port_address(port.number, random.choice(_READ))
             yield Control(now, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
-
-
-def _random_row_errors(random: Random, direction: int, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
-    kinds, gap = list(_RANDOM), random_gap(random, _ERROR_GAP)
-    for cycle in random_times(random, gap, start, end):
-        kind = random.choice(kinds)
-        injection = _RANDOM[kind](random, random.choice(_TYPICAL_ROWS))
-        count[kind] += 1
-        yield Control(cycle, Operation.INJECT, direction, injection.args())
-
-
-def _random_outages(
-    topology: Topology, random: Random, start: int, end: int, count: Counter[str], reset_share: float
-) -> Iterator[Control]:
-    """One after the other: links that are down for a while, and nodes that are reset."""
-    until = start
-    for cycle in random_times(random, _OUTAGE_GAP, start, end):
-        if cycle < until:
-            continue
-        if random.random() < reset_share:
-            count["reset"] += 1
-            controls = _reset(topology, random.choice(list(topology.fabric.nodes)), cycle)
-            until = controls[-1].cycle + 1
-            yield from controls
-            continue
-        link = random.randrange(len(topology.fabric.links))
-        if random.random() < _WIDTH_SHARE:
-            count["width"] += 1
-            controls = _other_width(topology, random, link, cycle)
-            until = controls[-1].cycle + 1
-            yield from controls
-            continue
-        until = cycle + random.choice((random.randint(1, 20), random.randint(*_LINK_DOWN_CYCLES)))
-        count["link_down"] += 1
-        yield Control(cycle, Operation.LINK_DOWN, link)
-        yield Control(until, Operation.LINK_UP, link)
-
-
-def _other_width(topology: Topology, random: Random, link: int, cycle: int) -> list[Control]:
-    """A link goes down, comes back with its other width, and after a while likewise with its own.
-
-    WIDTH is written before a port is Armed and while no packet arrives for it (docs/pipeline.md, section 2): both are
-    set Down, for longer than any takes.
-    """
-    longest = max(max_pkt_len(mtu_code(node.mtu)) for node in topology.fabric.nodes.values())
-    pause = _ROW_CYCLES_1X * (longest + 1)
-    ends = [port for port in topology.linked_ports() if (at := topology.link_at(port)) is not None and at[0] == link]
-    own = LinkWidth.X4 if topology.pace(ends[0]) == 1 else LinkWidth.X1
-    other = LinkWidth.X1 if own == LinkWidth.X4 else LinkWidth.X4
-
-    def change(cycle: int, width: LinkWidth) -> list[Control]:
-        values = [
-            (port, *one) for one in ((PortRegister.STATE, PortState.DOWN), (PortRegister.WIDTH, width)) for port in ends
-        ]
-        writes = [write_port(topology, now, *one) for now, one in enumerate(values, cycle + 1)]
-        return [
-            Control(cycle, Operation.LINK_DOWN, link),
-            *writes,
-            Control(writes[-1].cycle + pause, Operation.LINK_UP, link),
-        ]
-
-    there = change(cycle, other)
-    return there + change(there[-1].cycle + random.randint(*_OTHER_WIDTH_CYCLES), own)
-
-
-def _reset(topology: Topology, node: str, cycle: int) -> list[Control]:
-    """RESET of a node, which is set up again then; sweeps do the rest. Its 1X links wait for their widths."""
-    ports = [port for port in topology.linked_ports() if port.node == node and topology.pace(port) != 1]
-    links = [link[0] for link in map(topology.link_at, ports) if link is not None]
-    controls = [Control(now, Operation.LINK_DOWN, link) for now, link in enumerate(links, cycle)]
-    cycle += len(links)
-    controls.append(Control(cycle, Operation.RESET, topology.index[node]))
-    writes = node_writes(topology, node, cycle + reset_cycles(topology.fabric.nodes[node]) + _AFTER_RESET)
-    controls += writes
-    return controls + [Control(now, Operation.LINK_UP, link) for now, link in enumerate(links, writes[-1].cycle + 1)]
-
-
-def _random_port_downs(
-    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
-) -> Iterator[Control]:
-    ports = topology.linked_ports()
-    for cycle in random_times(random, _PORT_DOWN_GAP, start, end):
-        count["port_down"] += 1
-        yield write_port(topology, cycle, random.choice(ports), PortRegister.STATE, PortState.DOWN)
 
 
 def _random_slips(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
@@ -477,20 +290,3 @@ def _random_by_vl(
             value, chosen = (random.getrandbits(registers.DATA_BITS) for _ in range(2))
             yield write_port(topology, cycle, port, PortRegister.EXTENDED_LOW, chosen)
         yield write(cycle, node, address, value)
-
-
-def _sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
-    """Arm and activate every link again and again; a port that is Active ignores both.
-
-    Of some links only one end is activated: the first data packet of that does it at the other.
-    """
-    ports = topology.linked_ports()
-    exchange = max(initial_exchange(topology, port) for port in ports)
-    period = max(random.choice(_SWEEP_CYCLES), exchange + 1) + len(ports)
-    for cycle in range(start + period, end, period):
-        yield from write_states(topology, cycle, PortState.ARMED)
-        left = {far for port in ports if (far := topology.far_end(port)) and random.random() < _LEFT_ARMED_SHARE}
-        activated = write_states(topology, cycle + len(ports) + exchange, PortState.ACTIVE)
-        for port, control in zip(ports, activated, strict=True):
-            if port not in left:
-                yield control

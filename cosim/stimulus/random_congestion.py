@@ -35,6 +35,9 @@ _SHARE: Final = 0.5
 """Of the runs, those with congestion control."""
 
 _GAP: Final = (20, 1_500)
+_AGAIN: Final = (1, 1, 1, 200)
+"""So often a word of a window is written, every other cycle: at times one is in the very cycle of what else happens."""
+
 _REQUEST_GAP: Final = (400, 3_000)
 _FIRST_REQUEST: Final = 500
 """Cycles from the beginning, in which the agent gets its LID."""
@@ -73,10 +76,13 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
     ports = switch_ports(topology)
     if not _is_drawn(seed) or not ports:
         return
-    random = Random(f"{seed}/congestion")
+    random, again = Random(f"{seed}/congestion"), Random(f"{seed}/congestion again")
     for name in dict.fromkeys(port.node for port in ports):
         yield from _begin(topology, start, name)
+    until = start
     for cycle in random_times(random, _GAP, start, end):
+        if cycle < until:
+            continue
         port = random.choice(ports)
         node = topology.index[port.node]
         match random.randrange(12):
@@ -86,7 +92,9 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
                 yield write_port(topology, cycle, port, PortRegister.CONGESTION, _element(random))
             case 4 | 5 | 6 | 7:
                 address, value = _window_write(topology, random, port.node)
-                yield write(cycle, node, address, value)
+                until = cycle + 2 * again.choice(_AGAIN)
+                for now in range(cycle, until, 2):
+                    yield write(now, node, address, value)
             case 8:
                 value = random.choice(_LEASE_SECONDS)
                 yield write(cycle, node, registers.node_address(NodeRegister.LEASE_SECOND), value)

@@ -17,7 +17,9 @@ _GROUPED_SHARE: Final = 0.5
 _MOST_GROUPS: Final = 4
 _FIRST_LIDS: Final = 8
 _OTHER_SHARE: Final = 0.1
-"""Of what is drawn for groups, that for LIDs of none."""
+"""Of what is drawn for groups, that for LIDs of none; that for the last of all LIDs."""
+
+_LAST_SHARE: Final = 0.02
 
 
 def random_groups(hosts: Sequence[str], size: int, random: Random) -> dict[int, tuple[str, ...]]:
@@ -30,6 +32,7 @@ def random_groups(hosts: Sequence[str], size: int, random: Random) -> dict[int, 
 
 def random_group(topology: Topology, random: Random, *, others: bool) -> int:
     """LID of one of the groups; with OTHERS sometimes of none."""
-    if others and random.random() < _OTHER_SHARE:
-        return random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX)
+    if others and (drawn := random.random()) < _OTHER_SHARE:
+        lid = random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX)
+        return LID_MULTICAST_MAX if drawn < _LAST_SHARE else lid
     return random.choice(list(topology.groups))

@@ -16,6 +16,7 @@ from cosim.stimulus.agents import agent_lids, agent_routes, random_path
 from cosim.stimulus.bus_bring_up import write
 from cosim.stimulus.mad_mutation import mad_of, mutated
 from cosim.stimulus.packet import Packet, slot_of_vl
+from cosim.stimulus.random_groups import random_group
 from cosim.stimulus.random_packets import random_p_key
 from cosim.stimulus.random_settings import due, random_times
 from cosim.stimulus.random_smps import M_KEYS, Repair, random_smp_content
@@ -66,8 +67,16 @@ _OTHER_M_KEY_SHARE: Final = 0.1
 _TO_ITSELF_SHARE: Final = 0.05
 """Of GMPs, those of which the agent's answer is for its own LID."""
 
+_TO_NOBODY_SHARE: Final = 0.05
+"""Likewise for a LID that no forwarding table has."""
+
+_TO_GROUPS_SHARE: Final = 0.05
+
 _MUTATED_SHARE: Final = 0.35
 _GRH_SHARE: Final = 0.2
+_WRONG_GRH_SHARE: Final = 0.2
+"""Of GRHs, those of another version, or before something else than a BTH."""
+
 _MODIFIED_SHARE: Final = 0.03
 _REPAIR_CYCLES: Final = (600, 4_000)
 _LEASE_SECONDS: Final = (1, 100, 1_000, registers.LEASE_SECOND_AT_RESET)
@@ -191,9 +200,22 @@ def _perf(topology: Topology, random: Random, host: str, number: int) -> RandomM
     sl = random.randrange(SERVICE_LEVELS)
     vl = topology.vl(Port(host, 1), sl)
     grh = {"hop_lmt": random.getrandbits(8)} if random.random() < _GRH_SHARE else None
+    if grh and random.random() < _WRONG_GRH_SHARE:
+        grh[random.choice(("ip_ver", "nxt_hdr"))] = random.getrandbits(4)
     p_key = random.choice((P_KEY_DEFAULT, random_p_key(random)))
-    source, target = lids[node if random.random() < _TO_ITSELF_SHARE else host], lids[node]
+    source, target, other = lids[host], lids[node], random.random()
+    if other < _TO_ITSELF_SHARE:
+        source = lids[node]
+    elif other < _TO_ITSELF_SHARE + _TO_NOBODY_SHARE:
+        source = random.choice((_lft_size(topology), LID_PERMISSIVE))
+    elif topology.groups and other > 1 - _TO_GROUPS_SHARE:
+        target = random_group(topology, random, others=True)
     return RandomMad(vl, gmp_packet(mad, source, target, vl=vl, sl=sl, p_key=p_key, psn=number, grh=grh).data)
+
+
+def _lft_size(topology: Topology) -> int:
+    """The first LID behind the forwarding table of a switch."""
+    return next(node.lft_size for node in topology.fabric.nodes.values() if isinstance(node, SwitchParameters))
 
 
 # For checks.

@@ -31,6 +31,7 @@ from wire.codes import (
 from wire.headers import GRH, LRH, RWH
 from wire.opcodes import Opcode
 from wire.packet import WORD_BYTES, build_raw
+from wire.parameters import SwitchParameters
 
 __all__ = ["MOST_HOSTS", "RandomTraffic", "random_p_key", "random_packets"]
 
@@ -56,6 +57,22 @@ class _Target:
     dlid: int
     paths: dict[str, list[Port]]
     mtu: int
+
+
+@dataclass(frozen=True)
+class _Forms:
+    """What else is drawn of a host's packets.
+
+    Attributes:
+        random: draws it.
+        grh_share: of packets, those with a GRH.
+        longest_share: of those with an ICRC, those as long as any headers and a full payload may make them, or one
+            word less or two.
+    """
+
+    random: Random
+    grh_share: float
+    longest_share: float
 
 
 class _Flows:
@@ -103,7 +120,14 @@ _SHORT = 64
 
 _VL15_SHARE = 0.03
 _SHORT_WORDS = (5, 7)
+_SHORT_WORDS_WITH_GRH = (5, 14)
 """Of strays that are too short for what they say they are, LRH to what should be their ICRC."""
+
+_JUST_SHORT_SHARE = 0.3
+"""Of strays with a wrong PktLen, those that lack two words or three."""
+
+_BEYOND_TABLES_SHARE = 0.3
+"""Of strays to LIDs that are not there, those to the first behind a forwarding table."""
 
 _STRAY_SHARES = (0.02, 0.02, 0.2)
 """Of a host's packets."""
@@ -117,9 +141,8 @@ _FLOWS_OF_A_HOST = 1 << 17
 MOST_HOSTS = 126
 """What the flows' numbers have room for, of which a packet's source QP tells one."""
 
-_GRH_SHARE = 0.05
-_LONGEST_SHARE = 0.02
-"""Of packets with an ICRC: as long as any headers and a full payload may make them, or one word less or two."""
+_GRH_SHARES = (0.05, 0.05, 0.05, 0.5)
+_LONGEST_SHARES = (0.02, 0.02, 0.02, 0.25)
 _DEFAULT_KEY_SHARE = 0.5
 _FULL_KEYS = (0x8000, 0x8001, 0x8002, 0xA5C3, 0xFFE0, 0xFC1F, 0x83FF, P_KEY_DEFAULT, P_KEY_DEFAULT)
 """0x8000 is in no partition; others have most bits in common with the default one, which most packets have."""
@@ -160,7 +183,8 @@ def _host_packets(
     cycle = float(traffic.start)
     phase_end, phase_load = cycle, load
     stray_share = random.choice(_STRAY_SHARES)
-    lengths = Random(f"{traffic.seed}/lengths/{source}")
+    draws = Random(f"{traffic.seed}/forms/{source}")
+    forms = _Forms(draws, draws.choice(_GRH_SHARES), draws.choice(_LONGEST_SHARES))
     while cycle < traffic.end:
         if cycle >= phase_end:
             phase_end = cycle + random.randint(*_PHASE_CYCLES)
@@ -173,11 +197,11 @@ def _host_packets(
             target = _group_target(topology, random, source, traffic.strays) or target
         rows = 0
         for _ in range(random.choice(_BURST)):
-            packet = _random_packet(topology, random, lengths, source, target, sl, int(cycle), management, flows)
+            packet = _random_packet(topology, random, forms, source, target, sl, int(cycle), management, flows)
             # A raw packet has no ICRC that could be wrong.
             has_icrc = LRH["lnh"].read(packet.data) in (LNH.IBA_LOCAL, LNH.IBA_GLOBAL)
             if traffic.strays and has_icrc and random.random() < stray_share:
-                packet = (_vl15_stray if management else _stray)(topology, random, packet)
+                packet = (_vl15_stray if management else _stray)(topology, random, forms.random, packet)
             yield packet
             rows += packet.rows
         cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
@@ -220,7 +244,7 @@ def _group_target(topology: Topology, random: Random, source: str, strays: bool)
 def _random_packet(
     topology: Topology,
     random: Random,
-    lengths: Random,
+    forms: _Forms,
     source: str,
     target: _Target,
     sl: int,
@@ -240,10 +264,10 @@ def _random_packet(
         header = RWH.record({"ether_type": _ETHER_TYPE})
         data = build_raw(lrh={**lids, "vl": vl, "sl": sl}, header=header, payload=payload).data
     else:
-        grh = not management and random.random() < _GRH_SHARE
+        grh = not management and random.random() < forms.grh_share
         key = P_KEY_DEFAULT if management or random.random() < _DEFAULT_KEY_SHARE else random_p_key(random)
-        if not management and lengths.random() < _LONGEST_SHARE:
-            size = _longest_payload(mtu, grh) - lengths.randrange(3 * WORD_BYTES)
+        if not management and forms.random.random() < forms.longest_share:
+            size = _longest_payload(mtu, grh) - forms.random.randrange(3 * WORD_BYTES)
         data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh, p_key=key)
     node_vls = topology.fabric.nodes[source].vls
     packet = Packet(flow, sequence, cycle, source, None, slot_of_vl(vl, node_vls), vl, data, copies=copies)
@@ -256,7 +280,7 @@ def _longest_payload(mtu: int, grh: bool) -> int:
     return max_pkt_len(mtu_code(mtu)) * WORD_BYTES - others
 
 
-def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
+def _stray(topology: Topology, random: Random, forms: Random, packet: Packet) -> Packet:
     """The packet made into one that never arrives.
 
     No such LID, back to its sender, a wrong LVer, too long, a wrong PktLen, too short, a wrong ICRC.
@@ -272,6 +296,9 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
             lid = random.randrange(len(topology.lids) + 1, beyond)
             while any(lid in topology.lids_of(host) for host in topology.lids):
                 lid = random.randrange(1, beyond)
+            if forms.random() < _BEYOND_TABLES_SHARE:
+                nodes = topology.fabric.nodes.values()
+                lid = forms.choice([node.lft_size for node in nodes if isinstance(node, SwitchParameters)])
             data = LRH["dlid"].write(data, lid)
         case 2:
             data = LRH["dlid"].write(data, topology.lids[packet.source])
@@ -283,23 +310,31 @@ def _stray(topology: Topology, random: Random, packet: Packet) -> Packet:
             data = LRH["pkt_len"].write(data, len(data) // WORD_BYTES)
         case 4 | 5:
             lies = {0, 1, 2, 5, length - 1, length + 1, length + 40, longest, longest + 1, _PKT_LEN_MAX} - {length}
-            data = LRH["pkt_len"].write(data, random.choice(sorted(lies)))
+            lie = random.choice(sorted(lies))
+            if forms.random() < _JUST_SHORT_SHARE:
+                lie = length + forms.choice((2, 3))
+            data = LRH["pkt_len"].write(data, lie)
         case 6:
-            # It has no DETH, or not even a BTH; whatever its last word is, it is no right ICRC.
-            data = LRH["pkt_len"].write(data[: WORD_BYTES * random.randint(*_SHORT_WORDS)], 0)
+            # It has no DETH, or not even a BTH or a GRH; whatever its last word is, it is no right ICRC.
+            words = random.randint(*_SHORT_WORDS)
+            if LRH["lnh"].read(data) == LNH.IBA_GLOBAL:
+                words = forms.randint(*_SHORT_WORDS_WITH_GRH)
+            data = LRH["pkt_len"].write(data[: WORD_BYTES * words], 0)
             data = LRH["pkt_len"].write(data, len(data) // WORD_BYTES)
+            data = LRH["lnh"].write(data, forms.choice((LNH.IBA_LOCAL, LNH.IBA_GLOBAL)))
         case _:
             last = int.from_bytes(data[-WORD_BYTES:], "big") ^ 1 << random.randrange(32)
             data = data[:-WORD_BYTES] + last.to_bytes(WORD_BYTES, "big")
     return packet._replace(destination=None, data=data, copies=())
 
 
-def _vl15_stray(topology: Topology, random: Random, packet: Packet) -> Packet:
+def _vl15_stray(topology: Topology, random: Random, forms: Random, packet: Packet) -> Packet:
     """The VL15 packet made into one that never arrives: to a multicast or the permissive LID, or with a GRH."""
     data = packet.data
     match random.randrange(3):
         case 0:
-            data = LRH["dlid"].write(data, random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX))
+            lids = LID_MULTICAST_MIN, random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX), LID_MULTICAST_MAX
+            data = LRH["dlid"].write(data, forms.choice(lids))
         case 1:
             data = LRH["dlid"].write(data, LID_PERMISSIVE)
         case _:

@@ -11,7 +11,7 @@ from typing import Final
 
 from cosim.stimulus.bus_bring_up import FCP_PERIOD_AT_RESET, write, write_port
 from cosim.stimulus.random_settings import due, random_gap, random_times
-from cosim.topology.topology import Topology
+from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import (
     LID_MULTICAST_MIN,
@@ -29,13 +29,23 @@ from wire.port_tables import P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE, VL_ARBITRATION
 from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, Detail, NodeRegister, PacketCounter, PortRegister
 from wire.stimulus import Control, Operation
 
-__all__ = ["random_brief_settings", "random_register_accesses"]
+__all__ = ["random_brief_settings", "random_register_accesses", "random_unplugged_settings"]
 
 _GAP: Final = (50, 1_500)
 _SETTING_SHARE: Final = 0.4
+_END_SHARE: Final = 0.15
+"""Of the settings of timers, those that have the least or the largest value before, for a while."""
+
+_END_CYCLES: Final = (20, 500)
+_KNOWN_SHARE: Final = 0.1
+"""Of the accesses, reads of what a port is, and writes of what a register holds; likewise of the largest LIDs."""
+
+_LARGEST_SHARE: Final = 0.03
 _NOWHERE_SHARE: Final = 0.2
 _NOWHERE_READ_SHARE: Final = 0.5
 _MAX: Final = (1 << DATA_BITS) - 1
+_VALUE_BITS: Final = (4, 8, 12, DATA_BITS)
+_TIMER_ENDS: Final = (1, (1 << 24) - 1)
 
 _WIDTHS: Final = {
     PortRegister.FCP_THRESHOLD: 12,
@@ -88,8 +98,22 @@ _LEAST_WATCHDOG: Final = 5_000
 _MOST_TIMEOUT: Final = 3_000
 _LEAST_PERIOD: Final = 200
 
+_UNPLUGGED_GAP: Final = (200, 4_000)
 _MOST_PORTS: Final = 64
 """That addresses have room for."""
+
+_MFT_PORTS: Final = MULTICAST_FORWARDING_TABLE.entry.width
+_MOST_MFT_PART: Final = _MOST_PORTS // _MFT_PORTS
+
+_STATES: Final = (PortRegister.STATE, PortRegister.PHYSICAL_STATE)
+_LID_MAX: Final = 0xFFFF
+_NO_PAGES: Final = (
+    range(_MOST_PORTS + 1, registers.CONGESTION_PAGE),
+    range(registers.CONGESTION_PAGE + 1, registers.LFT_PAGE),
+    range(registers.LFT_PAGE + 1, registers.MFT_PAGE),
+    range(registers.MFT_PAGE + _MOST_MFT_PART + 1, registers.SL_TO_VL_PAGE),
+)
+"""Pages in which nobody has anything."""
 
 _NO_REGISTERS: Final = (
     *range(0x13, 0x20),
@@ -108,18 +132,36 @@ _NO_REGISTERS: Final = (
 def random_register_accesses(
     topology: Topology, random: Random, start: int, end: int, count: Counter[str]
 ) -> Iterator[Control]:
-    """Writes of settings, writes that have no effect, and reads and writes where nothing is."""
+    """Writes of settings, reads, writes that have no effect, and reads and writes where nothing is."""
     nodes = list(topology.fabric.nodes)
     ports = topology.linked_ports()
+    ends: list[Control] = []
     for cycle in random_times(random, random_gap(random, _GAP), start, end):
+        yield from due(ends, cycle)
         chosen = random.random()
         if chosen < _SETTING_SHARE:
             count["setting"] += 1
-            yield write_port(topology, cycle, random.choice(ports), *_setting(random))
+            port = random.choice(ports)
+            register, value = _setting(random)
+            if register in _NOT_ZERO and random.random() < _END_SHARE:
+                later = cycle + random.randint(*_END_CYCLES)
+                heapq.heappush(ends, write_port(topology, later, port, register, value))
+                value = random.choice(_TIMER_ENDS)
+            yield write_port(topology, cycle, port, register, value)
+            continue
+        if chosen < _SETTING_SHARE + _KNOWN_SHARE:
+            yield _known(topology, random, cycle, random.choice(ports))
             continue
         name = random.choice(nodes)
-        if chosen < _SETTING_SHARE + _NOWHERE_SHARE:
-            address, value = _nowhere(topology, random, name), random.getrandbits(DATA_BITS)
+        if chosen > 1 - _LARGEST_SHARE:
+            count["setting"] += 1
+            node, (lids, usual) = topology.index[name], _usual_lid(topology, random, name)
+            yield write(cycle, node, registers.node_address(lids), _LID_MAX)
+            later = cycle + random.randint(*_END_CYCLES)
+            heapq.heappush(ends, write(later, node, registers.node_address(lids), usual))
+            continue
+        if chosen < _SETTING_SHARE + _KNOWN_SHARE + _NOWHERE_SHARE:
+            address, value = _nowhere(topology, random, name), random.getrandbits(random.choice(_VALUE_BITS))
             if random.random() < _NOWHERE_READ_SHARE:
                 yield Control(cycle, Operation.BUS_READ, topology.index[name], (address, 0, 0, 0))
                 continue
@@ -127,6 +169,7 @@ def random_register_accesses(
             address, value = _refused(topology, random, name)
         count["refused_write"] += 1
         yield write(cycle, topology.index[name], address, value)
+    yield from due(ends, inf)
 
 
 def random_brief_settings(
@@ -160,6 +203,26 @@ def random_brief_settings(
     yield from due(ends, inf)
 
 
+def random_unplugged_settings(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Of ports without a link any register, and any value that it may have."""
+    nodes = topology.fabric.nodes
+    every = (Port(name, number) for name in nodes for number in range(1, topology.fabric.port_count(nodes[name]) + 1))
+    ports = [port for port in every if topology.link_at(port) is None]
+    for cycle in random_times(random, random_gap(random, _UNPLUGGED_GAP), start, end) if ports else ():
+        port = random.choice(ports)
+        node = nodes[port.node]
+        values = {
+            **{register: max(register in _NOT_ZERO, random.getrandbits(bits)) for register, bits in _WIDTHS.items()},
+            **{register: random.choice(codes) for register, codes in _CODES.items()},
+            PortRegister.OPERATIONAL_VLS: random.randint(1, operational_vls(node.vls)),
+            PortRegister.NEIGHBOR_MTU: random.randint(1, mtu_code(node.mtu)),
+        }
+        count["setting"] += 1
+        yield write_port(topology, cycle, port, *random.choice(list(values.items())))
+
+
 def _setting(random: Random) -> tuple[PortRegister, int]:
     """A register that packets are counted, credits sent and links watched by, and a value that it may have."""
     register = random.choice(
@@ -184,6 +247,22 @@ def _setting(random: Random) -> tuple[PortRegister, int]:
         case PortRegister.EXTENDED_LOW:
             return register, random.getrandbits(DATA_BITS)
     return register, random.getrandbits(_WIDTHS[register])
+
+
+def _known(topology: Topology, random: Random, cycle: int, port: Port) -> Control:
+    """NeighborMTU is written as it should be anyway, or it is read what a port is."""
+    if random.random() < 0.5:
+        return write_port(topology, cycle, port, PortRegister.NEIGHBOR_MTU, int(mtu_code(topology.mtu(port))))
+    address = registers.port_address(port.number, random.choice((*_STATES, random.choice(list(PortRegister)))))
+    return Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
+
+
+def _usual_lid(topology: Topology, random: Random, name: str) -> tuple[NodeRegister, int]:
+    """A register that holds a LID of a node, and one that it may have for long."""
+    node = topology.fabric.nodes[name]
+    if not isinstance(node, SwitchParameters):
+        return NodeRegister.LID, topology.lids.get(name, 0)
+    return random.choice(((NodeRegister.LINEAR_FDB_TOP, node.lft_size - 1), (NodeRegister.MULTICAST_FDB_TOP, 0)))
 
 
 def _too_wide(random: Random, bits: int) -> int:
@@ -243,23 +322,35 @@ def _beyond(random: Random, most: int) -> int:
 
 
 def _nowhere(topology: Topology, random: Random, name: str) -> int:
-    """An address that the node does not have."""
+    """An address that the node does not have, of tables often the first behind them."""
     node = topology.fabric.nodes[name]
     ports = topology.fabric.port_count(node)
     others = range(ports + 1, _MOST_PORTS + 1)
     kinds: list[int] = [
         random.randrange(len(NodeRegister), 1 << 16),
         registers.port_address(random.randint(1, ports), PortRegister.STATE) | random.choice(_NO_REGISTERS),
+        random.choice(random.choice(_NO_PAGES)) << 16 | random.getrandbits(16),
     ]
+    if node.vls > 1:
+        entries = vl_arbitration_entries(node.vls)
+        entry = random.choice((entries, random.randrange(entries, registers.VL_ARBITRATION_SPAN)))
+        first = random.choice((registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH))
+        kinds.append(registers.vl_arbitration_address(random.randint(1, ports), first, entry))
     if others:
         kinds.append(
             registers.port_address(random.choice(others), random.choice((*PortRegister, *PacketCounter, *Detail)))
         )
     if isinstance(node, SwitchParameters):
+        group = LID_MULTICAST_MIN + random.choice((node.mft_size, random.randrange(node.mft_size, 0x3FFF)))
         kinds += [
-            registers.lft_address(random.randrange(node.lft_size, 0xC000)),
-            registers.mft_address(LID_MULTICAST_MIN + random.randrange(node.mft_size, 0x3FFF), 0),
+            registers.lft_address(random.choice((node.lft_size, random.randrange(node.lft_size, LID_MULTICAST_MIN)))),
+            registers.mft_address(group, 0),
+            # Of output port 0.
+            registers.sl_to_vl_address(random.randint(1, ports), 1, random.randrange(SERVICE_LEVELS)) - SERVICE_LEVELS,
         ]
+        if parts := range(ports // _MFT_PORTS + 1, _MOST_MFT_PART + 1):
+            part = random.choice((parts[0], *parts))
+            kinds.append(registers.mft_address(LID_MULTICAST_MIN + random.randrange(node.mft_size), part))
         if others:
             in_port, out_port = random.sample((random.randint(1, ports), random.choice(others)), 2)
             kinds.append(registers.sl_to_vl_address(in_port, out_port, random.randrange(SERVICE_LEVELS)))

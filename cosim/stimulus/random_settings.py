@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from random import Random
 from typing import Final
 
@@ -13,13 +14,13 @@ from cosim.stimulus.random_groups import random_group
 from cosim.stimulus.random_packets import random_p_key
 from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, P_KEY_DEFAULT, VL15
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, P_KEY_DEFAULT, VL15, operational_vls
 from wire.forwarding_tables import MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.port_tables import P_KEY_TABLE, VL_ARBITRATION_ENTRY
 from wire.registers import NodeRegister, PartitionCheck, PortRegister
 from wire.stimulus import Control
-from wire.time_limits import NO_LIMIT
+from wire.time_limits import MAX_EXPONENT, NO_LIMIT, TICK_CYCLES
 from wire.vl_arbitration import VlWeight
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "random_gap",
     "random_high_limit",
     "random_limits",
+    "random_operational_vls",
     "random_partitions",
     "random_times",
     "random_vl_weight",
@@ -43,8 +45,16 @@ _LIMITED_SHARE: Final = 0.5
 """Of the runs, those with time limits; likewise with partitions."""
 
 _LIMIT_GAP: Final = (100, 5_000)
-_EXPONENTS: Final = (0, 0, 0, 1, 1, 2, NO_LIMIT, NO_LIMIT)
-_STALL_COUNTS: Final = (0, 1, 2, 3, 7)
+_SETTLED_SHARE: Final = 0.3
+_SETTLED_GAP: Final = (9_000, 40_000)
+"""Longer than a stall at the shortest limit."""
+
+_AT_TICKS_SHARE: Final = 0.5
+_BEHIND_TICK: Final = 3
+_IN_A_ROW: Final = (1, 1, 1, 4)
+_EXPONENTS: Final = (0, 0, 0, 1, 1, 2, MAX_EXPONENT, NO_LIMIT)
+_STALL_COUNTS: Final = (0, 1, 1, 2, 7)
+_LIMITS_OF_PORTS: Final = {PortRegister.VL_STALL_COUNT: _STALL_COUNTS, PortRegister.HOQ_LIFE: _EXPONENTS}
 _PARTITIONED_SHARE: Final = 0.5
 _PARTITION_GAP: Final = (30, 1_500)
 _CHECKS_SHARE: Final = 0.2
@@ -53,6 +63,12 @@ _CHECKS_SHARE: Final = 0.2
 _FIRST_KEYS: Final = 4
 _DEFAULT_KEY_SHARES: Final = (0.3, 0.02)
 """In the second case most tables have no entry that lets most packets pass."""
+
+_VLS_SHARE: Final = 0.5
+_VLS_GAP: Final = (500, 8_000)
+_VLS_CHANGES: Final = (1, 8, 64)
+_MOST_VLS_CYCLES: Final = (20, 100)
+"""From one change to the next: about as many as a short packet takes, or a few of these."""
 
 _FORWARDING_GAP: Final = (50, 3_000)
 _MFT_SHARE: Final = 0.7
@@ -113,21 +129,54 @@ def random_high_limit(random: Random) -> int:
 
 
 def random_limits(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
-    """In some runs limits of waiting in switches, short enough to be met, and when a VL stalls."""
+    """In some runs limits of waiting in switches, short enough to be met, and when a VL stalls.
+
+    In some of these all ports get theirs at the beginning, as from a Subnet Manager, and seldom others; in half of them
+    they are written just behind ticks, when heads expire. Some writes to a port follow each other.
+    """
     ports = switch_ports(topology)
     if random.random() >= _LIMITED_SHARE or not ports:
         return
-    for cycle in random_times(random, random_gap(random, _LIMIT_GAP), start, end):
-        port = random.choice(ports)
-        count["time_limit"] += 1
-        match random.randrange(4):
-            case 0:
-                yield write_port(topology, cycle, port, PortRegister.VL_STALL_COUNT, random.choice(_STALL_COUNTS))
-            case 1:
-                address = registers.node_address(NodeRegister.LIFE_TIME)
-                yield write(cycle, topology.index[port.node], address, random.choice(_EXPONENTS))
-            case _:
-                yield write_port(topology, cycle, port, PortRegister.HOQ_LIFE, random.choice(_EXPONENTS))
+    gap, at_ticks = random_gap(random, _LIMIT_GAP), random.random() < _AT_TICKS_SHARE
+    free = start
+    if random.random() < _SETTLED_SHARE:
+        gap = _SETTLED_GAP
+        for free, (port, (register, values)) in enumerate(product(ports, _LIMITS_OF_PORTS.items()), start):
+            yield write_port(topology, free, port, register, random.choice(values))
+    for cycle in random_times(random, gap, free, end):
+        first = cycle - cycle % TICK_CYCLES + random.randint(0, _BEHIND_TICK) if at_ticks else cycle
+        if first <= free:
+            continue
+        port, free = random.choice(ports), first + random.choice(_IN_A_ROW)
+        for now in range(first, free):
+            count["time_limit"] += 1
+            match random.randrange(4):
+                case 0:
+                    yield write_port(topology, now, port, PortRegister.VL_STALL_COUNT, random.choice(_STALL_COUNTS))
+                case 1:
+                    address = registers.node_address(NodeRegister.LIFE_TIME)
+                    yield write(now, topology.index[port.node], address, random.choice(_EXPONENTS))
+                case _:
+                    yield write_port(topology, now, port, PortRegister.HOQ_LIFE, random.choice(_EXPONENTS))
+
+
+def random_operational_vls(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """In some runs ports whose operational VLs change several times while a packet, or the next, is on its way."""
+    ports = [port for port in topology.linked_ports() if topology.vls(port) > 1]
+    if random.random() >= _VLS_SHARE or not ports:
+        return
+    until = start
+    for cycle in random_times(random, random_gap(random, _VLS_GAP), start, end):
+        if cycle < until:
+            continue
+        port, most, until = random.choice(ports), random.choice(_MOST_VLS_CYCLES), cycle
+        count["register_slip"] += 1
+        right = operational_vls(topology.vls(port))
+        for value in (*(random.randint(1, right) for _ in range(random.choice(_VLS_CHANGES))), right):
+            yield write_port(topology, until, port, PortRegister.OPERATIONAL_VLS, value)
+            until += random.randint(1, most)
 
 
 def random_partitions(

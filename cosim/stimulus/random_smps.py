@@ -41,8 +41,12 @@ M_KEYS: Final = (0, 0, 0, 0x77, 0xA5C3_0000_1234_5678)
 """Of nodes and of SMPs."""
 
 _SET_SHARE: Final = 0.5
+_ANY_MODIFIER_SHARE: Final = 0.15
 _WRONG_SHARE: Final = 0.08
-"""Of modifiers, those that may be anything; of fields that make a difference, the wrong."""
+"""Of fields that make a difference, the wrong."""
+
+_WRONG_TOP_SHARE: Final = 0.3
+"""Of LinearFDBTops, those below the highest LID, or behind the table."""
 
 _BEYOND_SHARE: Final = 0.4
 """Of modifiers, those that may name the first port or position that there is not."""
@@ -58,6 +62,7 @@ _PROBABLE: Final = (
     SmaAttribute.PORT_INFO,
     SmaAttribute.PORT_INFO,
     SmaAttribute.SWITCH_INFO,
+    SmaAttribute.SWITCH_INFO,
     SmaAttribute.LINEAR_FORWARDING_TABLE,
     SmaAttribute.MULTICAST_FORWARDING_TABLE,
     SmaAttribute.SL_TO_VL_MAPPING_TABLE,
@@ -71,6 +76,9 @@ _LIFE_TIMES: Final = (31, 31, 20, 19, 2, 1, 0)
 _LEASE_PERIODS: Final = (0, 1, 2, 0xFFFF)
 _STATES: Final = (0,) * 12 + (1, 3, 3, 3, 4, 4, 4, 2, 5, 15)
 _PHYSICAL_STATES: Final = (0,) * 40 + (1, 2, 2, 3, 4, 15)
+_REFUSED_PHYSICAL_STATES: Final = (0, 0, 1, 2, 3, 15)
+"""Where none but 0 is taken, and so none keeps a port out."""
+
 _MOST_SUBNET_TIMEOUT: Final = 2
 _MOST_PORT: Final = 0xFF
 
@@ -123,7 +131,7 @@ def _is_switch(topology: Topology, node: str) -> bool:
 
 def _modifier(topology: Topology, random: Random, node: str, attribute: int) -> int:
     """Mostly one that is allowed, or just not."""
-    if random.random() < _WRONG_SHARE:
+    if random.random() < _ANY_MODIFIER_SHARE:
         return random.choice((1, 2, 1 << random.randrange(32), random.getrandbits(16), random.getrandbits(32)))
     parameters = topology.fabric.nodes[node]
     most = topology.fabric.port_count(parameters) + (random.random() < _BEYOND_SHARE)
@@ -164,7 +172,7 @@ def _switch_info(topology: Topology, random: Random, node: str, modifier: int) -
     top = max(agent_lids(topology).values())
     chosen = (
         top
-        if random.random() >= _WRONG_SHARE
+        if random.random() >= _WRONG_TOP_SHARE
         else random.choice((0, random.randrange(top), _lft_size(topology, node), 0xFFFF))
     )
     # Elsewhere, what is in no group would go somewhere, and among several switches in circles.
@@ -208,6 +216,8 @@ def _port_info(topology: Topology, random: Random, node: str, modifier: int) -> 
     def mostly(right: int, bits: int) -> int:
         return right if random.random() >= _WRONG_SHARE else random.getrandbits(bits)
 
+    state = random.choice(_STATES)
+    is_refused = number == 0 or state > PortState.DOWN
     values = {
         "m_key": random.choice((0, *M_KEYS)),
         "gid_prefix": random.getrandbits(64),
@@ -217,8 +227,8 @@ def _port_info(topology: Topology, random: Random, node: str, modifier: int) -> 
         "m_key_lease_period": random.choice(_LEASE_PERIODS),
         "link_width_enabled": random.choice((0, 3, 0xFF, random.getrandbits(8))),
         "link_speed_enabled": random.choice((0, 1, 0xF, random.getrandbits(4))),
-        "port_state": random.choice(_STATES),
-        "port_physical_state": random.choice(_PHYSICAL_STATES),
+        "port_state": state,
+        "port_physical_state": random.choice(_REFUSED_PHYSICAL_STATES if is_refused else _PHYSICAL_STATES),
         "link_down_default_state": random.choice((0, 1, 2, 2, mostly(2, 4))),
         "m_key_protect_bits": random.getrandbits(2),
         "lmc": mostly(0, 3),
@@ -247,7 +257,7 @@ def _port_info(topology: Topology, random: Random, node: str, modifier: int) -> 
     ):
         values[name] = int(random.random() < _WRONG_SHARE)
     # A port that is Down or not Active for good would end most of what there is to see.
-    if random.random() < 0.5:
+    if random.random() < 0.5 and number:
         values |= {"port_state": PortState.NO_CHANGE, "port_physical_state": 0}
     return PORT_INFO.pack(values), ()
 

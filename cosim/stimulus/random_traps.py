@@ -31,6 +31,9 @@ _REQUEST_GAP: Final = (300, 3_000)
 _SET_SHARE: Final = 0.4
 """Of the SMPs, those that say whom to tell; the others repress a trap, if it is the one that is pending."""
 
+_WITHOUT_LID_SHARE: Final = 0.2
+"""Of those that say whom to tell, those without a LID for who is to tell it, which are refused this."""
+
 _MOST_SUBNET_TIMEOUT: Final = 2
 _MOST_EVENTS: Final = 8
 _KEYS: Final = (KeyViolation.P_KEY, KeyViolation.Q_KEY, KeyViolation.P_KEY | KeyViolation.Q_KEY)
@@ -70,7 +73,7 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
     """
     if not _is_drawn(seed):
         return
-    random = Random(f"{seed}/trap requests")
+    random, without_lid = Random(f"{seed}/trap requests"), Random(f"{seed}/without LIDs")
     hosts = list(topology.lids)
     behind = switches_behind(topology)
     managers = {switch: host for host, switch in reversed(behind.items())}
@@ -83,6 +86,8 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
         node, path = (behind[host], _SWITCH_PATH) if is_of_switch else (host, _OWN_PATH)
         if number < len(first) or random.random() < _SET_SHARE:
             info = _port_info(topology, random, node)
+            if without_lid.random() < _WITHOUT_LID_SHARE:
+                info = info.replace(lid=0)
             smp = smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info.pack(), transaction_id=number, path=path)
         else:
             smp = _repress(random, _OF_SWITCH if is_of_switch else _OF_ADAPTER, path)

@@ -121,20 +121,23 @@ class CheckRun(Run):
         given = asdict(self.options).items()
         told = (one for one in check_json(self.options, found).items() if one not in given)
         figures = {name: value for name, value in told if name not in _TOLD_ELSEWHERE}
+        wrong: tuple[str, ...] = ()
         if self.coverage and found.held:
-            figures |= _reached_by(self.options)
-        return Result(found.held, figures, "\n".join([*found.faults, *filter(None, [found.report])]))
+            reached, wrong = _reached_by(self.options)
+            figures |= reached
+        report = "\n".join([*found.faults, *wrong, *filter(None, [found.report])])
+        return Result(found.held and not wrong, figures, report)
 
 
-def _reached_by(options: CheckOptions) -> dict[str, list[str]]:
-    """All outcomes: those that a check reaches, and the others."""
-    from cosim.experiments.check_coverage import in_words, not_reached, reached_by
+def _reached_by(options: CheckOptions) -> tuple[dict[str, list[str]], tuple[str, ...]]:
+    """All outcomes: those that a check reaches, and the others; what was wrongly said to be never."""
+    from cosim.experiments.check_coverage import in_words, not_reached, reached_by, refuted
 
     reached = reached_by(options)
     here, missing = in_words(reached), in_words(not_reached(reached))
     return {f"{kind}_reached": some for kind, some in here.items()} | {
         f"{kind}_not_reached": some for kind, some in missing.items()
-    }
+    }, refuted(reached)
 
 
 @dataclass(frozen=True)

@@ -29,10 +29,10 @@ class Backlog:
 
     def join(self, packet: Packet, cycle: int) -> None:
         """A packet that is no multicast packet joins in a cycle, the current one (before its matching) or one ahead."""
-        if cycle > self._kernel.now:
-            self._kernel.at(cycle, UPDATE, self._joins, packet)
-        else:
+        if cycle == self._kernel.now:
             self.queued[packet.slot] += packet.need
+        else:
+            self._kernel.at(cycle, UPDATE, self._joins, packet)
 
     def _joins(self, packet: Packet) -> None:
         self.queued[packet.slot] += packet.need

@@ -120,7 +120,7 @@ class Matcher:
         following = self.kernel.now + 1
         packet.ended_from = following
         queue = packet.queue
-        if queue and queue[-1] is packet:
+        if queue:  # it is the last one there, if it has not left: what comes behind it joins later
             head = queue[0]
             for one in (head,) if head.copies is None else head.copies.left:
                 output = self.outputs[one.output]
@@ -258,7 +258,8 @@ class Matcher:
             if not inputs or starved_from[slot] != NEVER or not gate.open_slots >> slot & 1:
                 continue
             room = gate.room(slot)
-            if room is None or room == SWALLOWED or LARGEST_NEED <= room <= CREDIT_WINDOW:
+            assert room is not None  # data needs credits
+            if room == SWALLOWED or LARGEST_NEED <= room <= CREDIT_WINDOW:
                 continue
             while inputs:
                 bit = inputs & -inputs
@@ -277,7 +278,7 @@ class Matcher:
         unready = False
         management = heads[vls]
         if management:
-            if management & ready and open_slots >> vls & 1:
+            if management & ready:
                 packet = self._first(output, vls, management & ready, output.gate.room(vls))
                 if packet:
                     return packet

@@ -18,7 +18,7 @@ class Gate:
     """Which heads an output may send. This one has room for all.
 
     Attributes:
-        open_slots: mask of the slots whose heads may be granted at all.
+        open_slots: mask of the slots whose heads may be granted at all; that of VL15 always is one.
     """
 
     def __init__(self, vls: int) -> None:

@@ -206,7 +206,7 @@ class VoqInput(Input):
             self._copies -= 1
             if self._is_visible(place):
                 return True
-        return self._copies > 0 and self._seen_since(output, slot) != NEVER
+        return self._copies != 0 and self._seen_since(output, slot) != NEVER
 
 
 class FifoInput(Input):

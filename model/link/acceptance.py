@@ -201,8 +201,8 @@ class Acceptance:
                 self.join(packet)
             else:
                 self._buffer.give_back(packet, self._kernel.now + 1)
-        elif verdict != _GOOD:
+        else:
             for one in (packet,) if packet.copies is None else packet.copies.every:
                 one.bad = True
-                if one.sending and packet.k < packet.n:
+                if one.sending and packet.k != packet.n:
                     self._matcher.outputs[one.output].end_early(one.sending, packet.k)

@@ -11,7 +11,7 @@ from wire.trace import Kind, LinkResult
 from ..crossing.buffer import Buffer
 from ..crossing.matcher import Matcher
 from ..crossing.output import FlowFlags
-from ..kernel import RECEIVE, STATE
+from ..kernel import NEVER, RECEIVE, STATE
 from ..packet import LinkTransmission, Packet
 from .eligibility import Eligibility
 from .port_state import PortStateMachine
@@ -73,8 +73,8 @@ class FlowControl(FlowFlags):
         self._last = [0] * vls  # FCCL most recently sent
         self._due = 0
         self._ptr = 0
-        self._period_from = -1  # the timer's last start or expiry; -1 while it stands still
-        self._watched_from = [-1] * vls  # start of each VL's count; -1 while it does not count
+        self._period_from = NEVER  # the timer's last start or expiry; NEVER while it stands still
+        self._watched_from = [NEVER] * vls  # start of each VL's count; NEVER while it does not count
         self._watch_at = -1
         self._overrun = False
         self._overrun_periods = 0
@@ -110,7 +110,7 @@ class FlowControl(FlowFlags):
         if self.abr[vl] != fctbs:
             self.announcement_changes()
             self.abr[vl] = fctbs
-        if self._watched_from[vl] >= 0:
+        if self._watched_from[vl] != NEVER:
             self._watched_from[vl] = now
         if status.state in _CHECKED_STATES and self._state_machine.link_packet(op):
             self.all_due()
@@ -188,15 +188,14 @@ class FlowControl(FlowFlags):
         later = flags >> self._ptr << self._ptr or flags
         vl = (later & -later).bit_length() - 1
         self._ptr = (vl + 1) % status.vls
-        if buffer.next_return <= now:
+        if buffer.next_return == now:
             buffer.settle(now)
         # As `credit_limit` of `wire` has it, written out: a call out of the compiled model takes longer.
         fccl = (self.abr[vl] + min(buffer.free[vl], CREDIT_WINDOW)) % CREDIT_MODULUS
         # Visible from the next cycle on; the output is busy then.
         self._last[vl] = fccl
         self._due &= ~(1 << vl)
-        if now < self.stale_from:
-            self.stale_from = now + 1
+        self.stale_from = now + 1
         op = _INIT if status.state == _INITIALIZE else _NORMAL
         return LinkTransmission(status.index, now, pitch, op, vl, self.tbs[vl], fccl)
 
@@ -213,7 +212,7 @@ class FlowControl(FlowFlags):
 
     def _period_over(self, _: None) -> None:
         now = self._kernel.now
-        if self._period_from < 0 or now != self._period_from + self.period:
+        if now != self._period_from + self.period:
             return
         self.all_due()
         if self._overrun:
@@ -235,16 +234,16 @@ class FlowControl(FlowFlags):
         """The operational VLs' counts start in the current cycle; the others stand at 0."""
         now = self._kernel.now
         operational = self._status.operational
-        self._watched_from = [now if vl < operational else -1 for vl in range(self._status.vls)]
+        self._watched_from = [now if vl < operational else NEVER for vl in range(self._status.vls)]
         self._watch()
 
     def _stop_watchdog(self) -> None:
         self._expire()
-        self._watched_from = [-1] * self._status.vls
+        self._watched_from = [NEVER] * self._status.vls
 
     def _watch(self) -> None:
         """Wake up when the first count would be full."""
-        starts = [start for start in self._watched_from if start >= 0]
+        starts = [start for start in self._watched_from if start != NEVER]
         if starts:
             self._watch_at = min(starts) + self.watchdog
             # Before a write of this cycle, after its link packets.
@@ -258,7 +257,7 @@ class FlowControl(FlowFlags):
     def _expire(self) -> None:
         now = self._kernel.now
         for vl, start in enumerate(self._watched_from):
-            if start >= 0 and now == start + self.watchdog:
+            if now == start + self.watchdog:
                 self._watched_from[vl] = now
                 self._counters.watchdog_expired(vl)
 
@@ -269,7 +268,7 @@ class FlowControl(FlowFlags):
         state = self._status.state
         self._announce()
         if state == PortState.DOWN:
-            self._period_from = -1
+            self._period_from = NEVER
         if state == PortState.INITIALIZE:
             vls = self._status.vls
             self.tbs = [0] * vls
@@ -293,8 +292,8 @@ class FlowControl(FlowFlags):
             now = self._kernel.now
             for vl, start in enumerate(self._watched_from):
                 if vl >= self._status.operational:
-                    self._watched_from[vl] = -1
-                elif start < 0:
+                    self._watched_from[vl] = NEVER
+                elif start == NEVER:
                     self._watched_from[vl] = now
             self._watch()
 
@@ -311,7 +310,7 @@ class FlowControl(FlowFlags):
     def set_period(self, cycles: int) -> None:
         """FCP_PERIOD was written, visible in the current cycle."""
         self.period = cycles
-        if self._period_from >= 0:
+        if self._period_from != NEVER:
             self.start_period()
 
     def set_watchdog(self, cycles: int) -> None:

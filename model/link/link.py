@@ -13,7 +13,6 @@ from collections.abc import Callable
 
 from wire.framing import FramedPacket
 from wire.stimulus import Injection, Trigger
-from wire.symbols import Control
 from wire.trace_layout import Inject
 
 from ..kernel import DECIDE, NEVER, UPDATE, Kernel
@@ -62,7 +61,7 @@ class Direction:
         up_since: the cycle since which it has been so.
         epoch: cycle 0 of the sender, which a reset makes begin anew.
         in_flight: packets, in order, that have not fully arrived.
-        stale: the injector is inside a packet whose end row was refused.
+        stale: the injector is inside a packet whose end row was not on the wires.
         logs: what is kept of it for somebody outside.
         played_from: packets that the sender puts on the wires from this cycle on only logs of the sender get.
         injector: at its entry.
@@ -105,7 +104,7 @@ class Direction:
             log.send(sending)
         if self.injector.armed:
             self.injector.expect(sending)
-        if self.stale:
+        if self.stale or sending.irregular:
             self._end_passes(sending)
         self._receiver.expect(sending)
 
@@ -136,15 +135,17 @@ class Direction:
             self.in_flight.popleft()
 
     def _end_passes(self, sending: Transmission) -> None:
-        """The end row, or an idle row in its place, will pass the injector: it may be stale, or become so."""
-        self._kernel.at(sending.w0 + sending.end * sending.pitch, UPDATE, self._end_passed, sending)
+        """The end row, or an idle one or none in its place, will pass the injector: it may be stale, or become so."""
+        self._kernel.at(sending.w0 + sending.end * sending.pitch + 1, UPDATE, self._end_passed, sending)
 
     def _end_passed(self, sending: Transmission) -> None:
-        if sending.w0 + sending.end * sending.pitch != self._kernel.now or not self.up:
+        """In the cycle after it."""
+        end = sending.w0 + sending.end * sending.pitch
+        if end != self._kernel.now - 1 or not self.up:
             return
-        if sending.refused < 0:
+        if sending.refused < 0 and self._has_row(end):
             self.stale = False
-        elif sending.refused > 0 and sending.w0 >= self.up_since and not self.stale:
+        elif sending.refused and self._row_0_entered(sending) and not self.stale:
             self.stale = True
             for later in self.in_flight:
                 if later.w0 > sending.w0:
@@ -160,6 +161,7 @@ class Direction:
             # Its remaining rows are on the wires in other cycles than planned, or not at all.
             if sending.pitch != pitch and sending.w0 + sending.end * sending.pitch >= now:
                 sending.irregular = True
+                self._end_passes(sending)
         if self.in_flight and self.last_arrival(self.in_flight[-1]) >= now + self.flight:
             self._receiver.disturb(now + self.flight)
 
@@ -240,19 +242,25 @@ class Direction:
     def inside(self, cycle: int) -> bool:
         """True if the injector is inside a packet in the current cycle, between its rows too."""
         return self.stale or any(
-            sending.w0 >= self.up_since and sending.w0 <= cycle <= sending.w0 + sending.end * sending.pitch
+            sending.w0 <= cycle <= sending.w0 + sending.end * sending.pitch and self._row_0_entered(sending)
             for sending in self.in_flight
         )
+
+    def _row_0_entered(self, sending: Transmission) -> bool:
+        """Row 0 of a packet, which is over, was on the wires, and the link has been up since."""
+        return sending.w0 >= self.up_since and self._has_row(sending.w0)
+
+    def _has_row(self, cycle: int) -> bool:
+        """The sender's width has a row in a cycle, as far as widths are remembered."""
+        pitch = next((pitch for since, pitch in reversed(self._pitches) if since <= cycle), 1)
+        return pitch == 1 or not cycle - self.epoch & _PHASE_MASK
 
     def entering(self, cycle: int) -> Row | None:
         """The row that enters, or entered since the link is up, in a cycle, before injection.
 
         None if the link is down, or the cycle none of the sender's width.
         """
-        if not self.up:
-            return None
-        pitch = next(pitch for since, pitch in reversed(self._pitches) if since <= cycle)
-        if pitch != 1 and cycle - self.epoch & _PHASE_MASK:
+        if not self.up or not self._has_row(cycle):
             return None
         for sending in self.in_flight:
             index, rest = divmod(cycle - sending.w0, sending.pitch)
@@ -293,10 +301,6 @@ class Direction:
             self._changed = {w: row for w, row in self._changed.items() if w + self.flight >= now}
         while len(self._pitches) > 1 and self._pitches[1][0] + self.flight < now:
             self._pitches.popleft()
-
-
-def _ends_packet(row: Row) -> bool:
-    return bool(row[1] & _K_LAST) and row[0] & 0xFF in (Control.EGP, Control.EBP)
 
 
 class Injector:
@@ -377,7 +381,7 @@ class Injector:
         now = self._kernel.now
         row = self._entry.entering(now)
         if row is not None:
-            ends = self._row > 0 and _ends_packet(row)
+            ends = bool(row[1] & _K_LAST)  # of what senders send: a row 0 has its K bit on lane 0
             self._change(operation, row, ends)
             self._row += 1
             if ends:

@@ -93,7 +93,7 @@ class Partition:
         while changes and changes[0][0] < cycle:
             _, entry, p_key = changes.popleft()
             self._keys[entry] = p_key
-        if not changes or changes[0][0] > cycle:
+        if not changes or changes[0][0] != cycle:
             return self._keys
         keys = self._keys.copy()
         _, entry, p_key = changes[0]

@@ -58,7 +58,7 @@ class LinkPort:
         acceptance = Acceptance(status, owner, matcher, queues.buffer, self.flow, self.state_machine, life)
         self.receiver = Receiver(status, self.flow, acceptance)
         self._owner = owner
-        self._in_reset = matcher.epoch > 0
+        self._in_reset = matcher.epoch != 0
         matcher.add(queues, self.output)
 
     # The cable.

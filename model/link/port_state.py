@@ -58,8 +58,8 @@ class PortStateMachine:
         return False
 
     def good_packet(self) -> None:
-        """A GOOD data packet, not on VL15, is in the trace in the current cycle."""
-        if self._status.state == PortState.ARMED and self._enabled_at(self._kernel.now):
+        """A GOOD data packet, not on VL15, received in Armed, is in the trace in the current cycle."""
+        if self._enabled_at(self._kernel.now):
             self._trigger = True
             self._kernel.at(self._kernel.now + 1, STATE, self.evaluate)
 
@@ -108,7 +108,7 @@ class PortStateMachine:
         if self._written == PortState.DOWN:
             self._down_by_write = True
             return PortState.DOWN
-        if self._remote_init and (state == PortState.ACTIVE or (state == PortState.ARMED and enabled)):
+        if self._remote_init and (state == PortState.ACTIVE or enabled):
             return PortState.DOWN
         if state == PortState.INITIALIZE and self._written == PortState.ARMED:
             return PortState.ARMED

@@ -184,7 +184,7 @@ class Receiver(RowReceiver):
         arrives, pitch = sending.w0 + self._flight, sending.pitch
         if packet.key_row:
             self._row_came(packet, packet.key_row, arrives + packet.key_row * pitch)
-        if packet.join_row < packet.n:
+        if packet.join_row != packet.n:
             self._row_came(packet, packet.join_row, arrives + packet.join_row * pitch)
 
     def _row_came(self, packet: Packet, row: int, arrives: int) -> None:
@@ -203,7 +203,7 @@ class Receiver(RowReceiver):
 
     def _join(self, packet: Packet) -> None:
         planned = packet.join_at == self._kernel.now and packet.queue is None and not packet.constraint
-        if planned and (packet.k < 0 or packet.k > packet.join_row):
+        if planned and (packet.k == -1 or packet.k > packet.join_row):
             self._acceptance.join(packet)
 
     @staticmethod
@@ -252,7 +252,7 @@ class Receiver(RowReceiver):
                 packet_rows = [sending.row(row)[0] for row in range(rows)]
                 if packet is None:
                     packet = self._arriving(sending)
-                    if rows > 1:
+                    if rows != 1:
                         header_at = arrives + sending.pitch + _HEADER_LATENCY
                         self._kernel.at(header_at, RECEIVE, self._acceptance.header, packet)
                 packet.rows = packet_rows
@@ -296,12 +296,11 @@ class Receiver(RowReceiver):
             arrives, last = sending.w0 + wire.flight, wire.last_arrival(sending)
             if sending.arrived or last < cycle:
                 continue
-            damaged = sending.irregular or sending.refused > 0 or sending.w0 < wire.up_since
+            damaged = sending.irregular or sending.refused != -1 or sending.w0 < wire.up_since
             if arrives < cycle or damaged or last >= rows_from:
                 rows_from = min(rows_from, max(cycle, arrives))
                 break
-            if not sending.whole:
-                self.expect(sending)
+            self.expect(sending)
         if rows_from != NEVER:
             self._plan_walk(rows_from)
 

@@ -45,13 +45,12 @@ class RowSums(WireLog):
         """What is on the wires in the first cycle of a reset enters; then the link is down (section 2.2)."""
 
     def words(self, until: int) -> tuple[int, int, int]:
-        """Words of the record of the cycles below UNTIL, all of which are over, from that of the last call on."""
+        """Words of the record of the cycles below UNTIL, which is the next one, from that of the last call on."""
         rows = self._idle_rows(until)
         for sending in self._sent:
             self._put(rows, sending, self._rows_of(sending, until))
         for cycle, row in self._injected.items():
-            if cycle < until and self._is_paced(cycle):
-                self._put_row(rows, cycle, row)
+            self._put_row(rows, cycle, row)
         self._sent = [sending for sending in self._sent if sending.w0 + sending.end * sending.pitch >= until]
         self._from = until
         self._forget_before(until)
@@ -60,8 +59,8 @@ class RowSums(WireLog):
     def _idle_rows(self, until: int) -> bytearray:
         """What would stand for the cycles, were there no packets."""
         start = self._from
-        changes = {cycle for cycle, _pace in self._paces if start < cycle < until}
-        changes.update(epoch for epoch in self._epochs if start < epoch < until)
+        changes = {cycle for cycle, _pace in self._paces if cycle > start}
+        changes.update(epoch for epoch in self._epochs if epoch > start)
         rows = bytearray()
         bounds = [start, *sorted(changes), until]
         for begin, end in pairwise(bounds):
@@ -79,20 +78,19 @@ class RowSums(WireLog):
             return
         w0, pitch, end = sending.w0, sending.pitch, sending.end
         first, last = indices[0], indices[-1]
-        if last == end > 1 and isinstance(sending, DataTransmission) and self._is_steady(w0 + first * pitch, pitch):
+        if last == end and isinstance(sending, DataTransmission) and self._is_steady(w0 + first * pitch, pitch):
             content, vl, bad = sending.content, sending.vl, sending.packet.bad
-            if len(content.data) == LANES * end:
-                check = content.vcrc(vl)
-                tail = invert_vcrc(check) + _EBP if bad else check + _EGP
-                symbols = (_SDP + content.with_vl(vl) + tail)[LANES * first :]
-                at, step = ROW_BYTES * (w0 + first * pitch - self._from), ROW_BYTES * pitch
-                stop = at + step * (last - first)
-                for lane in range(LANES):
-                    rows[at + 1 + lane : stop + 2 + lane : step] = symbols[lane::LANES]
-                if first == 0:
-                    rows[at] = VALID | _K_FIRST
-                rows[stop] = VALID | _K_LAST
-                return
+            check = content.vcrc(vl)
+            tail = invert_vcrc(check) + _EBP if bad else check + _EGP
+            symbols = (_SDP + content.with_vl(vl) + tail)[LANES * first :]
+            at, step = ROW_BYTES * (w0 + first * pitch - self._from), ROW_BYTES * pitch
+            stop = at + step * (last - first)
+            for lane in range(LANES):
+                rows[at + 1 + lane : stop + 2 + lane : step] = symbols[lane::LANES]
+            if first == 0:
+                rows[at] = VALID | _K_FIRST
+            rows[stop] = VALID | _K_LAST
+            return
         for index in indices:
             cycle = w0 + index * pitch
             if self._is_paced(cycle):
@@ -103,8 +101,8 @@ class RowSums(WireLog):
         ROW.pack_into(rows, ROW_BYTES * (cycle - self._from), VALID | k, data)
 
     def _is_steady(self, cycle: int, pitch: int) -> bool:
-        """The pace has been the same from this cycle on, and has rows in it."""
-        return self._paces[-1][0] <= cycle and self._paces[-1][1] == pitch and self._is_paced(cycle)
+        """The pace has been the packet's from this cycle on."""
+        return self._paces[-1][0] <= cycle and self._paces[-1][1] == pitch
 
     def _is_paced(self, cycle: int) -> bool:
         """There is a row in this cycle."""

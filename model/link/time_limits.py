@@ -119,7 +119,7 @@ class TimeLimits:
             return
         since = self._matcher.waits_since(self._index, slot)
         since = max(since, self._after_grant[slot], self._after_stall[slot], self._written)
-        if since < NEVER:
+        if since != NEVER:
             due = self._due(since)
             if due > self._kernel.now:
                 self._look_at(slot, due)

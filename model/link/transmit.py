@@ -72,7 +72,7 @@ class LinkOutput(Output):
         self._limits = limits
         self.backlog = self._congestion = congestion
         self._vl15_slot = status.vls
-        if status.vls > 1:
+        if status.vls != 1:
             self.arbitration = VlArbitration(status.kernel, status.vls)
         self._heads = 0
         # Packets of which rows pass the transmit stage or are on the wire.
@@ -168,10 +168,10 @@ class LinkOutput(Output):
 
     def _ended_early(self, sending: DataTransmission) -> None:
         self._finish(sending, self._kernel.now)
-        if self.wire:
-            self.wire.ended_early(sending)
+        assert self.wire is not None
+        self.wire.ended_early(sending)
         sending.packet.sending = None
-        if sending.last_read < 0:
+        if sending.last_read == -1:
             self._done_early(sending)
 
     def _done_early(self, sending: DataTransmission) -> None:
@@ -190,7 +190,7 @@ class LinkOutput(Output):
                 return status.state == _ACTIVE and packet.slot < status.operational
         return status.state in MANAGEMENT_STATES
 
-    def _send(self, sending: Transmission) -> None:
+    def _send(self, sending: DataTransmission | LinkTransmission) -> None:
         """Row 0 will pass the transmit stage."""
         self._before, self._sending = self._sending, sending
         if isinstance(sending, DataTransmission):
@@ -201,12 +201,12 @@ class LinkOutput(Output):
                 tbs = self._flow.tbs
                 tbs[slot] = (tbs[slot] + packet.need) % CREDIT_MODULUS
                 self._eligibility.charge(slot, packet.need)
-        elif isinstance(sending, LinkTransmission):
+        else:
             end, credits = sending.last_read + READ_TO_WIRE, sending.fctbs << 16 | sending.fccl
             fields = (end, self._status.source, _TX_FCP, sending.op | sending.vl << 8, credits, 0, 0, 0)
             sending.record = self._kernel.record(fields)
-        if self.wire:
-            self.wire.send(sending)
+        assert self.wire is not None  # a port without a cable stays in Down, and sends nothing
+        self.wire.send(sending)
 
     def _row_0_in_stage(self, sending: DataTransmission) -> None:
         if not self._allowed(sending):
@@ -229,12 +229,12 @@ class LinkOutput(Output):
         in_stage = first + row * sending.pitch
         if row > sending.end:
             return
-        if in_stage > now:  # until then it may be allowed again
+        if in_stage != now:  # until then it may be allowed again
             self._kernel.at(in_stage, DECIDE, self.recheck)
             return
         sending.refused = row
-        if self.wire:
-            self.wire.refuse(sending, row)
+        assert self.wire is not None
+        self.wire.refuse(sending, row)
         if not row and isinstance(sending, DataTransmission):
             packet = sending.packet
             slot = packet.slot

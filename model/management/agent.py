@@ -189,11 +189,10 @@ class Agent:
             self._begin_trap()
 
     def _is_trap_due(self) -> bool:
-        own = self._port_info.own
+        # MasterSMLID is not 0: it was not when a trap became pending, and no Set makes it 0 again.
         return (
             bool(self._traps.pending)
-            and own.lid != 0
-            and own.master_sm_lid != 0
+            and self._port_info.own.lid != 0
             and self._kernel.now >= self._trap_timer_ends
             and (self._is_switch or self._node.is_active())
         )

@@ -164,7 +164,8 @@ def respond(
         return smp_response(mad, data, MadStatus.INVALID_ATTRIBUTE_VALUE)
     request = Request(which, is_set, data, arrival, hides_key)
     status = MadStatus.OK
-    if is_set and isinstance(attribute, SettableAttribute):
+    if is_set:
+        assert isinstance(attribute, SettableAttribute)
         accepted = yield from attribute.change(request)
         if not accepted:
             status = MadStatus.INVALID_ATTRIBUTE_VALUE

@@ -35,4 +35,4 @@ class NodeInfo(Attribute):
     def answer(self, request: Request) -> Generator[int, None, bytes]:
         """LocalPortNum of an adapter's port is its own, also for its host."""
         yield ANSWER
-        return self._info.replace(local_port_num=self._port or request.arrival).pack()
+        return self._info.replace(local_port_num=request.arrival if self._port is None else self._port).pack()

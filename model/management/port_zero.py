@@ -79,7 +79,7 @@ class AgentOutput(LocalOutput):
 
     def _last_row_read(self, sending: DataTransmission) -> None:
         """In the cycle of the read of row n; the packet may have ended before."""
-        if sending.last_read < 0:
+        if sending.last_read == -1:
             return
         self._reader_done(sending)
         if sending.end == sending.packet.n:
@@ -98,7 +98,7 @@ class AgentOutput(LocalOutput):
 
     def _ended_early(self, sending: DataTransmission) -> None:
         sending.packet.sending = None
-        if sending.last_read < 0:
+        if sending.last_read == -1:
             self._reader_done(sending)
         self._deliver(sending)
 

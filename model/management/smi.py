@@ -140,7 +140,7 @@ def _on_its_way(smp: Record, lrh: Record, arrival: int, is_switch: bool, lid: in
         return Passage(TO_AGENT, {"hop_pointer": 1})
     if is_switch and hop == 0 and lrh.dlid != LID_PERMISSIVE:
         return Passage(port(initial_port(smp, 1)), {"hop_pointer": 1}, _DIRECT)
-    if is_switch and 0 < hop < hops:
+    if is_switch and hop != 0 and hop < hops:
         return Passage(port(initial_port(smp, hop + 1)), _hop_done(smp, arrival), _DIRECT)
     if hop == hops and smp.dr_dlid == LID_PERMISSIVE:
         return Passage(TO_AGENT, _hop_done(smp, arrival))
@@ -158,16 +158,16 @@ def _hop_done(smp: Record, arrival: int) -> dict[str, int]:
 
 def _answer_by_host(smp: Record) -> Passage:
     hops = smp.hop_count
-    if hops > 0 and smp.hop_pointer == hops + 1 and smp.dr_dlid != LID_PERMISSIVE:
+    if hops != 0 and smp.hop_pointer == hops + 1 and smp.dr_dlid != LID_PERMISSIVE:
         return Passage(TO_LINK)
-    if hops > 0 and smp.hop_pointer == hops + 1:
+    if hops != 0 and smp.hop_pointer == hops + 1:
         return Passage(port(return_port(smp, hops)), {"hop_pointer": hops}, _DIRECT)
     return _DROPPED
 
 
 def _on_its_way_back(smp: Record, lrh: Record, is_switch: bool, lid: int) -> Passage:
     hop, hops = smp.hop_pointer, smp.hop_count
-    if is_switch and hops > 0 and hop == hops + 1 and lrh.dlid != LID_PERMISSIVE:
+    if is_switch and hops != 0 and hop == hops + 1 and lrh.dlid != LID_PERMISSIVE:
         return Passage(port(return_port(smp, hops)), {"hop_pointer": hops}, _DIRECT)
     if is_switch and 2 <= hop <= hops:
         return Passage(port(return_port(smp, hop - 1)), {"hop_pointer": hop - 1}, _DIRECT)

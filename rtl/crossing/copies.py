@@ -31,11 +31,12 @@ class CopyQueues(wiring.Component):
         requests: for each slot, the mask of outputs for which there is a head that could go, see `HeadsSignature`.
         following: what `requests` will be in the next cycle. `starving`: what `HeadsSignature` has there of that name.
         slots: of each output that made an offer to this input in the cycle before (g), the slot, one-hot.
-        offered: mask of the outputs that made their offer for one of these heads. `accepted`: one-hot, that whose offer
-            the input accepts in this cycle (x_0), of these or others; none if 0. It comes late.
+        going: of each output, the mask of the slots on which its offer is for one of these heads. `accepted`: one-hot,
+            that whose offer the input accepts in this cycle (x_0), of these or others; none if 0. It comes late.
         starts, loads, link, heads: see `PacketQueues`.
-        choices: of each output, the queue whose head goes, if one of these goes there in this cycle (x_0), one-hot.
-        oversize, copy: see `QueueingSignature`.
+        choices: of each output and slot, the queue whose head goes, if one of these goes there on that in this cycle
+            (x_0), one-hot. `oversize`: of each output that needs credits, the mask of slots on which that is oversize.
+        copy: see `QueueingSignature`.
     """
 
     def __init__(self, count: int, block_bits: int, outputs: int, credited: int, vls: int) -> None:
@@ -60,14 +61,14 @@ class CopyQueues(wiring.Component):
                 "following": Out(heads),
                 "starving": Out(data.ArrayLayout(credited, vls)),
                 "slots": In(data.ArrayLayout(vls + 1, outputs)),
-                "offered": In(outputs),
+                "going": In(data.ArrayLayout(vls + 1, outputs)),
                 "accepted": In(outputs),
                 "starts": Out(count),
                 "loads": Out(count),
                 "link": Out(SuccessorsSignature(self.packet)),
                 "heads": Out(data.ArrayLayout(self.packet, count)),
-                "choices": Out(data.ArrayLayout(count, outputs)),
-                "oversize": Out(credited),
+                "choices": Out(data.ArrayLayout(data.ArrayLayout(count, vls + 1), outputs)),
+                "oversize": Out(data.ArrayLayout(vls, credited)),
                 "copy": Out(copy_layout(vls)),
             }
         )
@@ -128,31 +129,25 @@ class CopyQueues(wiring.Component):
     def _serve(self, m: Module, going: list[Signal], slots: list[list[Value]], heads: data.View) -> Signal:
         """The queue that is served, one-hot: of those that had a head for the output, each data VL's in turn.
 
-        Which output that is comes late, so each has its choice by then, of what could go in the cycle of its offer.
+        Which output that is comes late, and the slot of an output's offer from far, so each slot of each output has its
+        choice by then, of what could go in the cycle of the offer.
         """
         outputs, data_queues = range(self.outputs), range(self.vls)
         went = [Signal(self.outputs, name=f"went_{queue}") for queue in range(self.count)]
         m.d.sync += [before.eq(now) for before, now in zip(went, going, strict=True)]
         last, served = Signal(self.vls), Signal(self.count)
         place = behind(m, last)
-        choices = []
+        goes_to: list[Value] = []
         for o in outputs:
-            fits = Cat(went[queue][o] & (self.slots[o] & of[o]).any() for queue, of in enumerate(slots))
-            choices.append(Cat(first_from(m, fits[: self.vls], place), fits[self.vls :]))
-        m.d.comb += [
-            self.choices.eq(Cat(choices)),
-            served.eq(
-                select(
-                    self.accepted, [Mux(here, choice, 0) for here, choice in zip(self.offered, choices, strict=True)]
-                )
-            ),
-            self.oversize.eq(
-                Cat(
-                    Cat(choices[o][queue] & heads[queue].key.copies.oversize[o] for queue in data_queues).any()
-                    for o in range(self.credited)
-                )
-            ),
-        ]
+            for slot, choice in enumerate(self.choices[o]):
+                fits = Cat(went[queue][o] & of[o][slot] for queue, of in enumerate(slots))
+                m.d.comb += choice.eq(Cat(first_from(m, fits[: self.vls], place), fits[self.vls :]))
+            going = [Mux(goes, choice, 0) for goes, choice in zip(self.going[o], self.choices[o], strict=True)]
+            goes_to.append(select(self.slots[o], going))
+        m.d.comb += served.eq(select(self.accepted, goes_to))
+        for o, oversize in enumerate(self.oversize):
+            of_queues = Cat(heads[queue].key.copies.oversize[o] for queue in data_queues)
+            m.d.comb += oversize.eq(Cat((self.choices[o][vl] & of_queues).any() for vl in data_queues))
         with m.If(served[: self.vls].any()):
             m.d.sync += last.eq(served)
         return served

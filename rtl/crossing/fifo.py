@@ -1,6 +1,6 @@
 """One queue for each input slot: the plain input-queued switch, with its head-of-line blocking."""
 
-from amaranth.hdl import Module
+from amaranth.hdl import Cat, Module
 
 from rtl.crossing.input_queues import InputQueues
 from rtl.rotation import select
@@ -23,12 +23,12 @@ class FifoQueues(InputQueues):
             copies.to.eq(1 << packet.output),
             copies.oversize.eq(packet.oversize.replicate(self.credited)),
             heads.visible.eq(queues.visible),
-            queues.offered.eq(~0),
+            queues.going.eq(~0),
             queues.accepted.eq(port.accepted),
-            port.oversize.eq(queues.oversize),
+            port.oversize.eq(Cat((of & heads.slots_offered[o]).any() for o, of in enumerate(queues.oversize))),
             *(
-                port.firsts[o].eq(select(choice, [head.first for head in queues.heads]))
-                for o, choice in enumerate(queues.choices)
+                port.firsts[o].eq(select(select(slots, choices), [head.first for head in queues.heads]))
+                for o, (slots, choices) in enumerate(zip(heads.slots_offered, queues.choices, strict=True))
             ),
             port.copy.eq(queues.copy),
         ]

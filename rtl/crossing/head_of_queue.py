@@ -26,7 +26,7 @@ class HeadOfQueue(wiring.Component):
         granted, discarded: mask of the data VL that was granted a packet two cycles ago; whether that is swallowed
             because of HOQ_LIFE.
         expired, stalled: masks of the data VLs of which packets are to be swallowed; `beyond`: of both.
-        binding: HOQ_LIFE was at most LIFE_TIME in the cycle before.
+        binding: HOQ_LIFE is at most LIFE_TIME.
     """
 
     def __init__(self, vls: int) -> None:
@@ -55,13 +55,13 @@ class HeadOfQueue(wiring.Component):
         m.d.comb += [
             tick.eq(is_tick_of(tick_of, limits.hoq_life) | is_tick_of(tick_of, life_time)),
             anew.eq(limits.changed | follows.changed),
+            self.binding.eq(limits.hoq_life <= life_time),
         ]
         limited = Signal()  # in the cycle before, what stalls comes to an end
         m.d.sync += [
             life_time.eq(follows.exponent),
             tick_of.eq(follows.tick),
             begun_anew.eq(Cat(anew, begun_anew)),
-            self.binding.eq(limits.hoq_life <= life_time),
             limited.eq(limits.hoq_life <= MAX_EXPONENT),
         ]
         counts = self.discarded & ~begun_anew.any()

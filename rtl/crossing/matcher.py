@@ -27,7 +27,8 @@ class Grant(wiring.Component):
         urgent, changed: some VL has a flow control packet, see section 6.2.
         offered: it made an offer in the cycle before (this is g+1). `flow_control`: instead of that it sends a flow
             control packet, granted in the cycle before.
-        offer: to this input, one-hot; none if it made none.
+        offer: to this input, one-hot; none if it made none. `spared`: the inputs that it made none, in registers of
+            their own.
         slot: on this slot, one-hot; anything if it made none.
         accepted: the input that accepts in this cycle (g+1), one-hot, or none.
         granted, slot_granted: in the cycle before some input accepted (this is g+2), and this slot, one-hot; else that
@@ -48,6 +49,7 @@ class Grant(wiring.Component):
                 "flow_control": Out(1),
                 "offered": Out(1),
                 "offer": Out(inputs),
+                "spared": Out(inputs, init=(1 << inputs) - 1),
                 "slot": Out(vls + 1),
                 "accepted": In(inputs),
                 "granted": Out(1),
@@ -90,10 +92,12 @@ class Grant(wiring.Component):
         ]
         to_vl15 = first_from(m, self.eligible[vls], places[vls])
         to_data = first_from(m, candidates, place)
+        offer = Mux(self.available, to_vl15 | Mux(vl15 | self.urgent, 0, to_data), 0)
         m.d.sync += [
             self.flow_control.eq(self.available & ~vl15 & (self.urgent | (self.changed & ~some_data))),
             self.offered.eq(self.available & (vl15 | (some_data & ~self.urgent))),
-            self.offer.eq(Mux(self.available, to_vl15 | Mux(vl15 | self.urgent, 0, to_data), 0)),
+            self.offer.eq(offer),
+            self.spared.eq(~offer),
             self.slot.eq(Mux(vl15, 1 << vls, vl_arbiter.chosen)),
         ]
         return m
@@ -150,12 +154,13 @@ class Matcher(wiring.Component):
         inputs, outputs, slots = range(self.inputs), range(self.outputs), range(self.vls + 1)
         grants = [Grant(self.inputs, self.vls, of_port=number < self.ports) for number in outputs]
 
-        # An input accepts one of its offers. That is known here as soon as there, and this is the last to be known.
+        # An input accepts one of its offers. That is known here as soon as there, and this is the last to be known: so
+        # it is by what was not offered, which, other than offers, goes nowhere else, and stays here.
         available = Signal(self.inputs)
         m.d.comb += available.eq(
             Cat(
-                Mux(offers.any(), several, some)
-                for offers, several, some in zip(self.offers, self.several_free, self.some_free, strict=True)
+                Mux(Cat(grant.spared[i] for grant in grants).all(), self.some_free[i], self.several_free[i])
+                for i in inputs
             )
         )
         for number, grant in enumerate(grants):

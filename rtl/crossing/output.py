@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.causes import CAUSE_BITS, NOT_SWALLOWED, cause_of
@@ -12,6 +12,7 @@ from rtl.crossing.head_of_queue import HeadOfQueue
 from rtl.crossing.time_limits import LifeLimit
 from rtl.link.port import SendingSignature
 from rtl.registers.port_registers import TimeLimitsSignature
+from rtl.rotation import select
 from rtl.widths import CREDIT_BITS
 from wire.codes import PortState
 from wire.trace import Discard
@@ -103,8 +104,12 @@ class Output(wiring.Component):
         return m
 
     def _find_causes(self, m: Module, inactive: Value) -> Value:
-        """Why a packet is swallowed, the first reason that applies; returns the mask of slots beyond their limits."""
-        causes: list[tuple[str, Value, Value]] = [("inactive", inactive, Const(cause_of(Discard.INACTIVE)))]
+        """Why a packet is swallowed, the first reason that applies; returns the mask of slots beyond their limits.
+
+        The slots are as the head of a packet saw them at g-2. Each has its cause ready at g+1, when that which was
+        offered comes from far and all inputs want to know its cause.
+        """
+        reasons: list[tuple[str, Value, Value]] = [("inactive", inactive, Const(cause_of(Discard.INACTIVE)))]
         beyond: Value = Const(0, self.vls)
         if self.limited:
             m.submodules.head_of_queue = head_of_queue = HeadOfQueue(self.vls)
@@ -122,17 +127,16 @@ class Output(wiring.Component):
                 head_of_queue.granted.eq(Mux(accepted.any(), slot_granted, 0)),
             ]
             limit = Mux(head_of_queue.binding, cause_of(Discard.HOQ_LIFE), cause_of(Discard.LIFE_TIME))
-            causes.append(("stalled", head_of_queue.stalled, Const(cause_of(Discard.STALLED))))
-            causes.append(("expired", head_of_queue.expired, limit))
+            reasons.append(("stalled", head_of_queue.stalled, Const(cause_of(Discard.STALLED))))
+            reasons.append(("expired", head_of_queue.expired, limit))
             beyond = head_of_queue.beyond
-        cause: Value = Const(NOT_SWALLOWED, CAUSE_BITS)
-        for name, slots, applies in reversed(causes):
-            cause = Mux(self._offered_one_of(m, name, slots), applies, cause)
-        m.d.comb += self.cause.eq(cause)
+        following: list[Value] = [Const(NOT_SWALLOWED, CAUSE_BITS)] * len(self.slot)
+        for name, slots, applies in reversed(reasons):
+            seen = [Signal(len(slots), name=f"{name}_{ago}") for ago in (1, 2)]
+            m.d.sync += [after.eq(before) for before, after in pairwise([slots, *seen])]
+            for slot, is_one in enumerate(seen[-1]):
+                following[slot] = Mux(is_one, applies, following[slot])
+        causes = Signal(data.ArrayLayout(CAUSE_BITS, len(self.slot)))
+        m.d.sync += [cause.eq(follows) for cause, follows in zip(causes, following, strict=True)]
+        m.d.comb += self.cause.eq(select(self.slot, causes))
         return beyond
-
-    def _offered_one_of(self, m: Module, name: str, slots: Value) -> Value:
-        """The packet offered is on one of these slots: they are as its head saw them at g-2, this is g+1."""
-        seen = [Signal(len(slots), name=f"{name}_{ago}") for ago in (1, 2, 3)]
-        m.d.sync += [after.eq(before) for before, after in pairwise([slots, *seen])]
-        return (seen[-1] & self.slot).any()

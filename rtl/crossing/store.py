@@ -212,23 +212,25 @@ class PacketStore(wiring.Component):
 
     def _find_fate(self, m: Module, queues: Any, buffer: Buffer) -> data.View:
         """Of the packet that was accepted in the cycle before. All that an output has to say of it is ready before it
-        is known which it is."""
+        is known which it is; it comes from far, and that the packet is oversize is joined with it a cycle later."""
         accepted, credited = self.crossing.accepted[: self.credited], range(self.credited)
         offered = self.crossing.heads.slots_offered
-        too_long, inactive = cause_of(Discard.NEIGHBOR_MTU), cause_of(Discard.INACTIVE)
-        causes = [Mux(queues.oversize[output], too_long, self.crossing.causes[output]) for output in credited]
-        cause, ages = Signal(CAUSE_BITS), Signal()
+        oversize, cause, ages = Signal(), Signal(CAUSE_BITS), Signal()
         on_data_vl = Cat(~offered[output][self.vls] for output in credited)
-        m.d.sync += [cause.eq(select(accepted, causes)), ages.eq((accepted & on_data_vl).any())]
+        m.d.sync += [
+            oversize.eq((accepted & queues.oversize).any()),
+            cause.eq(select(accepted, self.crossing.causes)),
+            ages.eq((accepted & on_data_vl).any()),
+        ]
 
         # The first reason that applies: these come before its life time, which comes before others.
         fate = Signal(fate_layout(self.block_bits))
-        before = (cause == too_long) | (cause == inactive)
+        before = oversize | (cause == cause_of(Discard.INACTIVE))
         m.d.comb += [
             fate.bad.eq(buffer.verdict.bad),
-            fate.swallowed.eq(cause.any()),
+            fate.swallowed.eq(oversize | cause.any()),
             fate.outlived.eq(ages & ~before & buffer.verdict.outlived),
-            fate.reason.eq(reason_of(cause)),
+            fate.reason.eq(Mux(oversize, Discard.NEIGHBOR_MTU, reason_of(cause))),
             fate.end.eq(buffer.verdict.end),
         ]
         return fate

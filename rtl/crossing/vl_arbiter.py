@@ -172,11 +172,13 @@ class VlArbiter(wiring.Component):
             higher = Cat(self.eligible[u] & ~before[v, u] for u in range(v + 1, self.vls))
             m.d.comb += self.chosen[v].eq(self.eligible[v] & ~Cat(lower, higher).any())
 
-        # g+1: its key. g+3: that of the packet that is charged, if one is.
-        key, key_before, goes = Signal(layout), Signal(layout), Signal(layout)
+        # g+1: its key, by what was chosen, which is late in g. g+3: that of the packet that is charged, if one is.
+        chosen, keys_then = Signal(self.vls), Signal.like(keys)  # in the cycle before
+        key_before, goes = Signal(layout), Signal(layout)
         m.d.sync += [
-            key.eq(select(self.chosen, [keys_before[vl].as_value() for vl in vls])),
-            key_before.eq(key),
+            chosen.eq(self.chosen),
+            keys_then.eq(keys_before),
+            key_before.eq(select(chosen, [keys_then[vl].as_value() for vl in vls])),
             goes.eq(key_before),
         ]
         self._charge(m, goes, spent)
@@ -211,16 +213,17 @@ class VlArbiter(wiring.Component):
         Weights are in a memory: one is wanted at a time, of an entry that was written.
         """
         port, low, high = self.port, m.submodules.low, m.submodules.high
-        charged, by_high = port.charged & ~goes.unlisted, Signal()
+        entry, charged, by_high = Signal.like(port.entry), port.charged & ~goes.unlisted, Signal()
         m.submodules.weights = weights = Memory(shape=VL_WEIGHT_BITS, depth=2 * self.entries, init=[])
         writer, reader = weights.write_port(), weights.read_port(domain="comb")
         goes_on, weight = Signal(), Signal(VL_WEIGHT_BITS)
         some, rest_of_weight = Signal(), Signal(VL_WEIGHT_BITS + 1)
+        m.d.sync += entry.eq(port.entry)
         m.d.comb += [
             by_high.eq(goes.second == spent),
             writer.en.eq(port.entry.write),
-            writer.addr.eq(Cat(port.entry.number[: len(goes.number)], port.entry.high)),
-            writer.data.eq(port.entry.weight),
+            writer.addr.eq(Cat(entry.number[: len(goes.number)], entry.high)),
+            writer.data.eq(entry.weight),
             reader.addr.eq(Cat(goes.number, by_high)),
             goes_on.eq(Mux(by_high, high.goes_on, low.goes_on)),
             weight.eq(Mux(goes_on, Mux(by_high, high.remains, low.remains), reader.data)),
@@ -229,10 +232,10 @@ class VlArbiter(wiring.Component):
         ]
         for of_list, is_high in ((low, 0), (high, 1)):
             m.d.comb += [
-                of_list.write.eq(port.entry.write & (port.entry.high == is_high)),
-                of_list.written.eq(port.entry.number),
-                of_list.vl.eq(port.entry.vl),
-                of_list.counts.eq(port.entry.weight != 0),
+                of_list.write.eq(port.entry.write & (entry.high == is_high)),
+                of_list.written.eq(entry.number),
+                of_list.vl.eq(entry.vl),
+                of_list.counts.eq(entry.weight != 0),
                 of_list.charge.eq(charged & (by_high == is_high)),
                 of_list.charged.eq(goes.number),
                 of_list.some.eq(some),

@@ -8,7 +8,7 @@ from rtl.crossing.eligibility import data_eligible
 from rtl.crossing.first_blocks import FirstBlocks
 from rtl.crossing.input_queues import InputQueues
 from rtl.crossing.queues import PacketQueues
-from rtl.rotation import any_of, number_of
+from rtl.rotation import any_of, number_of, select
 from rtl.widths import NEED_BITS
 
 __all__ = ["VirtualOutputQueues"]
@@ -43,9 +43,9 @@ class VirtualOutputQueues(InputQueues):
                 queues.join.eq(port.join),
                 queues.take.eq(Cat(takes)),
                 heads.visible.eq(visible),
-                port.oversize.eq(oversize),
+                port.oversize.eq(self._of_slots_offered(oversize)),
             ]
-            self._find_firsts(m, queues, None, list(heads.slots_offered))
+            self._find_firsts(m, queues, None, [[Const(1 << slot, slots) for slot in range(slots)]] * self.outputs)
             m.d.sync += [heads.requests.eq(requests), heads.starving.eq(starving)]
         return m
 
@@ -61,11 +61,20 @@ class VirtualOutputQueues(InputQueues):
         numbers = [output * slots + number % slots for output in range(self.outputs) for number in places]
         return Array(Const(number, range(max(numbers) + 1)) for number in numbers)[place]
 
-    def _find_firsts(self, m: Module, queues: PacketQueues, copies: CopyQueues | None, offered: list[Value]) -> None:
-        """Of each output, the first block of the head of the queue that it offers to, one-hot: of the output's slots,
-        then of multicast packets."""
+    def _find_firsts(
+        self, m: Module, queues: PacketQueues, copies: CopyQueues | None, offered: list[list[Value]]
+    ) -> None:
+        """Of each output, the first block of the head of the queue that it offers to, one-hot, by the slot it offers:
+        of the output's slots, then of multicast packets.
+
+        The slot comes from far, so all there is to do with it is to choose among numbers; VL15's is 0.
+        """
         outputs, slots = range(self.outputs), self.vls + 1
-        m.submodules.first_blocks = blocks = FirstBlocks(self.outputs, len(offered[0]), self.block_bits)
+        m.submodules.first_blocks = blocks = FirstBlocks(self.outputs, len(offered[0][0]), self.block_bits)
+
+        def number(queue: Value) -> Value:
+            return number_of(Cat(queue[self.vls], queue[: self.vls], queue[slots:]))
+
         for place, name, first in (
             (blocks.starting, "starts", queues.join_packet.first),
             (blocks.loading, "loads", m.submodules.successors.first),
@@ -76,22 +85,24 @@ class VirtualOutputQueues(InputQueues):
                 m.d.comb += of_copies.eq(getattr(copies, name))
             m.d.comb += [
                 place.to.eq(Cat(mask.any() | of_copies.any() for mask in by_output)),
-                place.queue.eq(number_of(Cat(any_of(by_output), of_copies))),
+                place.queue.eq(number(Cat(any_of(by_output), of_copies))),
                 place.first.eq(first),
             ]
-        m.d.comb += [queue.eq(number_of(mask)) for queue, mask in zip(blocks.queues, offered, strict=True)]
+        for queue, slot, by_slot in zip(blocks.queues, self.queueing.heads.slots_offered, offered, strict=True):
+            m.d.comb += queue.eq(select(slot, map(number, by_slot)))
         m.d.comb += self.queueing.firsts.eq(blocks.firsts)
 
-    def _oversize(self, queues: PacketQueues) -> Value:
-        """Of each output that needs credits, whether the head of the queue that it offers to is oversize."""
+    def _oversize(self, queues: PacketQueues) -> list[Value]:
+        """Of each output that needs credits, the mask of data VLs on which the head of its queue is oversize."""
         if self.one_each:
-            return Const(0, self.credited)
+            return [Const(0, self.vls)] * self.credited
         data_slots, slots = range(self.vls), self.vls + 1
+        return [Cat(queues.heads[o * slots + vl].key.oversize for vl in data_slots) for o in range(self.credited)]
+
+    def _of_slots_offered(self, masks: list[Value]) -> Value:
+        """Of each output that needs credits, whether the data VL that it offers is in its mask."""
         offered = self.queueing.heads.slots_offered
-        return Cat(
-            Cat(offered[o][vl] & queues.heads[o * slots + vl].key.oversize for vl in data_slots).any()
-            for o in range(self.credited)
-        )
+        return Cat((offered[o][: self.vls] & mask).any() for o, mask in enumerate(masks))
 
     def _following(self, m: Module, queues: PacketQueues) -> tuple[Signal, Signal]:
         """What these queues ask for in the next cycle, and what they want credits for: see `HeadsSignature`."""
@@ -126,7 +137,7 @@ class VirtualOutputQueues(InputQueues):
         return requests, starving
 
     def _add_multicast(
-        self, m: Module, queues: PacketQueues, requests: Value, starving: Value, visible: Value, oversize: Value
+        self, m: Module, queues: PacketQueues, requests: Value, starving: Value, visible: Value, oversize: list[Value]
     ) -> None:
         """Multicast packets have no part in QUEUES."""
         port, heads = self.queueing, self.queueing.heads
@@ -153,18 +164,22 @@ class VirtualOutputQueues(InputQueues):
         for o in outputs:
             for slot in range(self.vls):
                 m.d.sync += copy_goes[o][slot].eq(copies.requests[slot][o] & (turn[o][slot] | ~others[slot][o]))
-        to_copies = Signal(self.outputs)
-        m.d.comb += to_copies.eq(Cat((copy_goes[o] & heads.slots_offered[o]).any() for o in outputs))
-
+        of_either = [
+            (copy_goes[o] & of_copies) | (~copy_goes[o] & of_others)
+            for o, (of_copies, of_others) in enumerate(zip(copies.oversize, oversize, strict=True))
+        ]
         m.d.comb += [
-            copies.offered.eq(to_copies),
+            copies.going.eq(copy_goes),
             copies.accepted.eq(port.accepted),
-            port.oversize.eq((copies.oversize & to_copies) | (oversize & ~to_copies)),
+            port.oversize.eq(self._of_slots_offered(of_either)),
             port.copy.eq(copies.copy),
         ]
         offered = [
-            Cat(Mux(goes, 0, slots), Mux(goes, choice, 0))
-            for goes, slots, choice in zip(to_copies, heads.slots_offered, copies.choices, strict=True)
+            [
+                Cat(Mux(goes, 0, Const(1 << slot, slots)), Mux(goes, choice, 0))
+                for slot, (goes, choice) in enumerate(zip(copy_goes[o], copies.choices[o], strict=True))
+            ]
+            for o in outputs
         ]
         self._find_firsts(m, queues, copies, offered)
         takes = [port.accepted[o].replicate(slots) & heads.slots_offered[o] for o in outputs]

@@ -33,7 +33,8 @@ class Marking(wiring.Component):
     """Sets FECN in the rows that pass the transmit stage.
 
     Members:
-        row, index, first, last: a row, if `valid`, that passes; of row 0 the index means anything.
+        row, index, first, last: a row, if `there`; of row 0 the index means anything. `valid`: it passes, too, which is
+            known late.
         marks: in the cycle after row 0, this packet is to be marked.
         sent: the row as it is sent, if it is `valid`.
         marked: in the cycle after.
@@ -45,13 +46,15 @@ class Marking(wiring.Component):
     first: In(1)
     last: In(1)
     valid: In(1)
+    there: In(1)
     marks: In(1)
     sent: Out(_BYTE_BITS * LANES)
     marked: Out(Marked)
     done: Out(1)
 
     def elaborate(self, platform: object) -> Module:
-        """What is marked is known before the first row that can be; of every LRH is kept what is logged."""
+        """What is marked is known before the first row that can be; of every LRH is kept what is logged, which
+        means nothing of a packet that does not pass."""
         m = Module()
         row, marked = self.row, self.marked
         begins, begun, has_grh, sets, here = Signal(), Signal(), Signal(), Signal(), Signal()
@@ -68,13 +71,14 @@ class Marking(wiring.Component):
             m.d.sync += self.done.eq(1)
         head = row[:HEAD_BITS]
         with m.If(self.valid & self.first):
+            m.d.sync += self.done.eq(0)
+        with m.If(self.there & self.first):
             m.d.sync += [
-                self.done.eq(0),
                 has_grh.eq(lrh_field(head, "lnh") == LNH.IBA_GLOBAL),
                 marked.sl.eq(lrh_field(head, "sl")),
                 marked.dlid[_BYTE_BITS:].eq(row),
             ]
-        with m.If(self.valid), m.Switch(self.index):
+        with m.If(self.there), m.Switch(self.index):
             with m.Case(1):
                 m.d.sync += [marked.dlid[:_BYTE_BITS].eq(row[-_BYTE_BITS:]), marked.slid[_BYTE_BITS:].eq(row)]
             with m.Case(2):

@@ -21,7 +21,13 @@ from rtl.registers.bus import PortAccess
 from rtl.registers.counter_places import VL_XMIT_WAITS, vls_of_slots
 from rtl.registers.counters import PortCounters
 from rtl.registers.marking import PortMarking
-from rtl.registers.port_registers import ListEntry, PartitionChecks, PortRegisters, TimeLimitsSignature
+from rtl.registers.port_registers import (
+    ListEntry,
+    PartitionChecks,
+    PortRegisters,
+    TimeLimitsSignature,
+    port_following_layout,
+)
 from rtl.rotation import how_many
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import CONSTRAINTS_BITS, FREE_BITS, LENGTH_BITS, NEED_BITS, VL_LIMIT_BITS
@@ -115,7 +121,7 @@ class LinkPort(wiring.Component):
         congestion: how its output marks packets (kind "switch").
         send: rows from the transmit buffer in cycle x_r + 2.
         state_reported: the state shown is new, and one that SwitchInfo.PortStateChange reports.
-        neighbor_mtu, max_words: NeighborMTU's code, and the largest PktLen that it lets out.
+        follows: what some registers will be in the next cycle. `max_words`: the largest PktLen that it lets out.
         lid, lmc: the adapter's own (kind "adapter").
         partition: what the switch checks of its packets. `xmit_constraints`: how many packets' verdict is in this cycle
             that they may not leave by it.
@@ -150,7 +156,7 @@ class LinkPort(wiring.Component):
                 ),
                 "send": In(SendRow),
                 "state_reported": Out(1),
-                "neighbor_mtu": Out(3),
+                "follows": Out(port_following_layout(vls)),
                 "max_words": Out(LENGTH_BITS),
                 "lid": In(16),
                 "lmc": In(3),
@@ -289,7 +295,7 @@ class LinkPort(wiring.Component):
             sending.operational.eq(registers.operational),
             sending.wide.eq(registers.wide),
             sending.wide_follows.eq(registers.wide_follows),
-            self.neighbor_mtu.eq(registers.neighbor_mtu),
+            self.follows.eq(registers.follows),
             self.max_words.eq(registers.max_words),
             self.partition.eq(registers.partition),
         ]
@@ -316,7 +322,11 @@ class LinkPort(wiring.Component):
         waited = parts.xmit_wait.waited[1:]
         m.d.comb += [Cat(counters.counts[VL_XMIT_WAITS[vl]] for vl in vls_of_slots(self._vls)).eq(waited)]
         m.d.comb += [counters.expired.eq(parts.watchdog.expired)]
-        m.d.comb += [counters.reg.eq(reg), self.reg_rdata.eq(registers.reg_rdata | counters.value)]
+        m.d.comb += [
+            counters.given.eq(self.reg),
+            counters.reg.eq(reg),
+            self.reg_rdata.eq(registers.reg_rdata | counters.value),
+        ]
 
     def _errors(self, m: Module) -> tuple[_Moves, _Moves]:
         """Which counters of errors and of waiting move in this cycle (those that are counted late: in the one before),

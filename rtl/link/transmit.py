@@ -225,6 +225,7 @@ class Transmitter(wiring.Component):
             marking.first.eq(self.send.first),
             marking.last.eq(self.send.last),
             marking.valid.eq(self.send.valid & ~refused),
+            marking.there.eq(self.send.valid),
             marking.marks.eq(self.marks),
             self.marked.eq(marking.marked),
         ]

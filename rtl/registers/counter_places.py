@@ -20,6 +20,7 @@ from wire.registers import (
 __all__ = [
     "COLUMN_BITS",
     "COUNTED_LATE",
+    "COUNTED_TWICE",
     "DETAIL_WORDS",
     "LANES",
     "LANE_BITS",
@@ -71,6 +72,9 @@ COUNTED_LATE: Final = (
 )
 """What a cycle counts of these is known late in it, or far from the port: counters have it a cycle later."""
 
+COUNTED_TWICE: Final = (Counter.RCV_ERRORS.name, Detail.LOCAL_PHYSICAL_ERRORS.name)
+"""These, of them, move by 2 at most: link and agent at once."""
+
 
 def vls_of_slots(vls: int) -> list[int]:
     """The VL of each slot."""
@@ -101,16 +105,15 @@ def counts_layout(vls: int) -> data.StructLayout:
 def amounts_layout(vls: int) -> data.StructLayout:
     """By how much those counters move that do not move by 1.
 
-    Words, the watchdogs of several VLs, link and agent at once, or the packets of all other ports.
+    Words, the watchdogs of several VLs, the packets of all other ports, or link and agent at once.
     """
     return data.StructLayout(
         {
             Counter.XMIT_DATA.name: INDEX_BITS,
             Counter.RCV_DATA.name: INDEX_BITS,
             **({Counter.LINK_ERROR_RECOVERY.name: vls.bit_length()} if vls > 1 else {}),
-            Counter.RCV_ERRORS.name: 2,
             Counter.XMIT_CONSTRAINT_ERRORS.name: CONSTRAINTS_BITS,
-            Detail.LOCAL_PHYSICAL_ERRORS.name: 2,
+            **dict.fromkeys(COUNTED_TWICE, 2),
         }
     )
 

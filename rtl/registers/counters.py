@@ -13,6 +13,7 @@ from rtl.registers.bus import PortAccess
 from rtl.registers.counter_places import (
     COLUMN_BITS,
     COUNTED_LATE,
+    COUNTED_TWICE,
     DETAIL_WORDS,
     LANE_BITS,
     LANES,
@@ -100,7 +101,7 @@ class PortCounters(wiring.Component):
             that does not move the amount is 0. What is counted late is that of the cycle before, visible in this.
         expired: mask of the VLs without a flow control packet for too long, in this cycle, likewise.
         reg: an access to the port. A write sets the counter, whatever is counted in the cycle. A value that the
-            counter cannot hold is ignored.
+            counter cannot hold is ignored. `given`: the same, in the cycle before.
         value: two cycles after a read what was visible in the cycle after it of a counter, or of EXTENDED_LOW; else 0.
     """
 
@@ -115,6 +116,7 @@ class PortCounters(wiring.Component):
                 "counts": In(counts_layout(vls)),
                 "amounts": In(amounts_layout(vls)),
                 "expired": In(vls),
+                "given": In(PortAccess),
                 "reg": In(PortAccess),
                 "value": Out(DATA_BITS),
             }
@@ -123,9 +125,9 @@ class PortCounters(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """All are in one memory with one adder; each word of them has a turn at it while there is something to add.
 
-        What a counter has counted since its last turn waits in a few bits of its own. An access takes the turn of its
-        cycle: nothing is lost unless most of 30 cycles have an access to the port's counters. What is counted late is
-        taken in the cycle after its turn's, in which it is added.
+        What a counter has counted since its last turn waits in a few bits of its own, a cycle before turns begin. An
+        access takes the turn of its cycle: nothing is lost unless most of 30 cycles have an access to the port's
+        counters. What is counted late is taken in the cycle after its turn's, in which it is added.
         """
         m = Module()
         access = self._decode(m)
@@ -136,7 +138,10 @@ class PortCounters(wiring.Component):
         m.d.comb += [word.eq(Mux(access.may_be, access.word, turn)), works.eq(access.may_be | (left != 0))]
         with m.If((word == turn) & (left != 0)):
             m.d.sync += [left.eq(left - 1), turn.eq(self._following(turn))]
-        with m.If(Value.cast(self.counts).any()):
+        # That something counts is known late in its cycle, of what is not counted late: a register is between.
+        counts, counted = dict(self.counts.shape()), Signal()
+        m.d.sync += counted.eq(Cat(self.counts[name] for name in counts if name not in COUNTED_LATE).any())
+        with m.If(counted | Cat(self.counts[name] for name in counts if name in COUNTED_LATE).any()):
             m.d.sync += left.eq(len(self._words))
 
         # In the next cycle it is added to what is kept, or what a write gives to nothing.
@@ -176,30 +181,38 @@ class PortCounters(wiring.Component):
         return m
 
     def _decode(self, m: Module) -> _Access:
-        """What there is on the bus. That it is to one of the counters' rows is known soonest."""
-        reg = self.reg
+        """What there is on the bus, by what was given in the cycle before: offset and value are looked at then, that it
+        is for this port comes late. That it is to one of the counters' rows is known soonest."""
+        given, reg = self.given, self.reg
         access = _Access(
             *(
                 Signal(shape, name=name)
                 for name, shape in zip(_Access._fields, (self._word_bits, 1, 1, 1, LANES, 1, 1, 1, 1), strict=True)
             )
         )
-        row, column = reg.offset[COLUMN_BITS:], reg.offset[:COLUMN_BITS]
+        row, column = given.offset[COLUMN_BITS:], given.offset[:COLUMN_BITS]
         rows = {register >> COLUMN_BITS for register in (*self._places, *HIGH_OF_COUNTER.values())}
-        is_counter = reg.select & (access.two | access.upper | access.alone.any())
-        m.d.comb += [
-            access.may_be.eq(reg.select & (reg.read | reg.write) & _is_one_of(row, sorted(rows))),
-            access.two.eq(_is_one_of(reg.offset, (at for at, place in self._places.items() if place.lanes > 1))),
-            access.upper.eq(_is_one_of(reg.offset, HIGH_OF_COUNTER.values())),
-            access.extended_low.eq(reg.select & (reg.offset == PortRegister.EXTENDED_LOW)),
-            access.expired.eq(reg.select & (reg.offset == PortRegister.FLOW_CTL_UPDATE_ERRORS)),
-            access.reads.eq(is_counter & reg.read),
-            access.sets.eq(is_counter & reg.write & ~self._too_large()),
+        of_row, of_extended_low, of_expired = Signal(), Signal(), Signal()
+        word = Signal.like(access.word)
+        m.d.sync += [
+            access.word.eq(word),
+            access.two.eq(_is_one_of(given.offset, (at for at, place in self._places.items() if place.lanes > 1))),
+            access.upper.eq(_is_one_of(given.offset, HIGH_OF_COUNTER.values())),
+            of_row.eq(_is_one_of(row, sorted(rows))),
+            of_extended_low.eq(given.offset == PortRegister.EXTENDED_LOW),
+            of_expired.eq(given.offset == PortRegister.FLOW_CTL_UPDATE_ERRORS),
         ]
         for lane in range(LANES):
             alone = [at for at, place in self._places.items() if (place.lane, place.lanes) == (lane, 1)]
-            m.d.comb += access.alone[lane].eq(_is_one_of(reg.offset, alone))
-        word = access.word
+            m.d.sync += access.alone[lane].eq(_is_one_of(given.offset, alone))
+        is_counter = reg.select & (access.two | access.upper | access.alone.any())
+        m.d.comb += [
+            access.may_be.eq(reg.select & (reg.read | reg.write) & of_row),
+            access.extended_low.eq(reg.select & of_extended_low),
+            access.expired.eq(reg.select & of_expired),
+            access.reads.eq(is_counter & reg.read),
+            access.sets.eq(is_counter & reg.write & ~self._too_large(m)),
+        ]
         with m.Switch(row[:3]):
             with m.Case(Counter.SYMBOL_ERROR >> COLUMN_BITS):
                 m.d.comb += word.eq(Mux(column[2:].all(), column, column[2:]))
@@ -215,14 +228,17 @@ class PortCounters(wiring.Component):
                         m.d.comb += word.eq(self._places[VL_XMIT_WAIT + vl].word)
         return access
 
-    def _too_large(self) -> Value:
-        """More is written than the counter can hold."""
-        reg = self.reg
-        return Cat(
-            _is_one_of(reg.offset, (counter for counter, bits in self._bits.items() if bits == width))
-            & reg.wdata[width:].any()
-            for width in sorted({*self._bits.values()} - {DATA_BITS})
-        ).any()
+    def _too_large(self, m: Module) -> Value:
+        """More is written than the counter can hold: how many bits that are, and what is beyond so many, was found in
+        the cycle before."""
+        widths = sorted({*self._bits.values()} - {DATA_BITS})
+        of_width, beyond = Signal(len(widths)), Signal(len(widths))
+        of_widths = ((counter for counter, bits in self._bits.items() if bits == width) for width in widths)
+        m.d.sync += [
+            of_width.eq(Cat(_is_one_of(self.given.offset, counters) for counters in of_widths)),
+            beyond.eq(Cat(self.given.wdata[width:].any() for width in widths)),
+        ]
+        return (of_width & beyond).any()
 
     def _is_whole(self, word: Value) -> Value:
         """It has one counter, of all lanes."""
@@ -275,7 +291,7 @@ class PortCounters(wiring.Component):
         for register, place in self._places.items():
             name = names[register]
             counts, takes, is_late = self.counts[name], is_taken[place.word], name in COUNTED_LATE
-            bits = most_counted(register, self._vls, most_cycles + is_late).bit_length()
+            bits = most_counted(register, self._vls, most_cycles + 1).bit_length()
             waits, after = Signal(bits, name=f"{name}_waits"), Signal(bits, name=f"{name}_after")
             is_code = name not in amounts and not is_late and bits == _CODE_BITS
             if name in amounts:
@@ -290,7 +306,12 @@ class PortCounters(wiring.Component):
                 m.d.sync += waits.eq(0)
             with m.Elif(counts):
                 m.d.sync += waits.eq(after)
-            waits, one = (after, Const(0, 1)) if name in amounts else (waits, counts)
+            if name in COUNTED_TWICE:
+                # Both come late, so one more than what waits is ready for the second.
+                amount = self.amounts[name]
+                waits, one = Mux(amount[1], (waits + 1)[:bits], waits), amount.any()
+            else:
+                waits, one = (after, Const(0, 1)) if name in amounts else (waits, counts)
             if is_late:
                 late[place.lane].append((is_here, waits, one))
             else:

@@ -25,7 +25,14 @@ from wire.registers import (
 )
 from wire.time_limits import NO_LIMIT
 
-__all__ = ["DurationSignature", "ListEntry", "PartitionChecks", "PortRegisters", "TimeLimitsSignature"]
+__all__ = [
+    "DurationSignature",
+    "ListEntry",
+    "PartitionChecks",
+    "PortRegisters",
+    "TimeLimitsSignature",
+    "port_following_layout",
+]
 
 _BITS: Final = {
     PortRegister.FCP_PERIOD: 24,
@@ -44,10 +51,16 @@ _WRITTEN_BITS: Final = (24, CREDIT_BITS, VL_LIMIT_BITS, _CODE_BITS)
 _ENTRY_BITS: Final = (VL_ARBITRATION_SPAN - 1).bit_length()
 
 ListEntry = data.StructLayout({"write": 1, "high": 1, "number": _ENTRY_BITS, "vl": VL_BITS, "weight": VL_WEIGHT_BITS})
-"""A write of this entry of the high or the low list of VL arbitration, in this cycle."""
+"""A write, in this cycle, of an entry of the high or the low list of VL arbitration. The rest of it, which entry and
+what, was here in the cycle before: it is for an output's arbiter, which is far, and has registers of its own."""
 
 PartitionChecks = data.StructLayout({check.name.lower(): 1 for check in PartitionCheck if check.name})
 """What a switch's port checks."""
+
+
+def port_following_layout(vls: int) -> data.StructLayout:
+    """Of a port's registers, what they will be in the next cycle, for registers of their own where they are far."""
+    return data.StructLayout({"operational": vls, "neighbor_mtu": 3, "partition": PartitionChecks})
 
 
 TimeLimitsSignature = wiring.Signature(
@@ -94,6 +107,7 @@ class PortRegisters(wiring.Component):
         wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle.
         operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
+        follows: what some will be in the next cycle.
         vl_high_limit, list_entry: of VL arbitration, if there are several data VLs.
         time_limits, partition, marking: in a switch.
         fcp_threshold, fcp_period, fc_watchdog, link_down_timeout, tick, local_phy_errors,
@@ -121,6 +135,7 @@ class PortRegisters(wiring.Component):
                 "vl_high_limit": Out(VL_LIMIT_BITS),
                 "list_entry": Out(ListEntry),
                 "partition": Out(PartitionChecks),
+                "follows": Out(port_following_layout(vls)),
                 "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
                 **{register.name.lower(): Out(DurationSignature(register)) for register in _BITS},
                 "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
@@ -147,7 +162,12 @@ class PortRegisters(wiring.Component):
             return fits[_CODE_BITS] & Cat(code == one for one in codes).any()
 
         # Writes; what is not allowed is ignored.
-        with m.If(writes(PortRegister.STATE, is_one_of(PortState.DOWN, PortState.ARMED, PortState.ACTIVE))):
+        follows = self.follows
+        m.d.comb += follows.eq(Cat(self.operational, self.neighbor_mtu, self.partition))
+        m.d.sync += Cat(self.operational, self.neighbor_mtu, self.partition).eq(follows)
+        may_be_written = (PortState.DOWN, PortState.ARMED, PortState.ACTIVE)
+        is_state = Cat(self.given.wdata == state for state in may_be_written).any()
+        with m.If(self._writes_soon(m, PortRegister.STATE, is_state)):
             m.d.comb += self.state_write.eq(value)
         wanted = Signal(PortPhysicalState, init=PortPhysicalState.POLLING)
         may_be_wanted = (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
@@ -163,10 +183,12 @@ class PortRegisters(wiring.Component):
         m.d.sync += self.wide.eq(self.wide_follows)
         for mtu in range(1, most_mtu + 1):
             with m.If(writes(PortRegister.NEIGHBOR_MTU, is_one_of(mtu))):
-                m.d.sync += [self.neighbor_mtu.eq(mtu), self.max_words.eq(max_pkt_len(mtu))]
+                m.d.comb += follows.neighbor_mtu.eq(mtu)
+                m.d.sync += self.max_words.eq(max_pkt_len(mtu))
         for vls in range(1, most_vls + 1):
             with m.If(writes(PortRegister.OPERATIONAL_VLS, is_one_of(vls))):
-                m.d.sync += [operational_code.eq(vls), self.operational.eq((1 << data_vls(vls)) - 1)]
+                m.d.comb += follows.operational.eq((1 << data_vls(vls)) - 1)
+                m.d.sync += operational_code.eq(vls)
         numbers: dict[PortRegister, Any] = {
             PortRegister.FCP_THRESHOLD: self.fcp_threshold,
             PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
@@ -176,7 +198,8 @@ class PortRegisters(wiring.Component):
             numbers[PortRegister.VL_HIGH_LIMIT] = self.vl_high_limit
             self._write_lists(m)
         if self._kind == "switch":
-            numbers[PortRegister.PARTITION] = self.partition.as_value()
+            with m.If(writes(PortRegister.PARTITION, fits[PartitionChecks.size])):
+                m.d.comb += follows.partition.eq(value)
             element = Element(value)
             with m.If(writes(PortRegister.CONGESTION, ~element.control_type)):
                 m.d.sync += [
@@ -195,7 +218,7 @@ class PortRegisters(wiring.Component):
                 with m.If(self._writes_soon(m, register, ~self.given.wdata[len(target) :].any())):
                     m.d.sync += target.eq(value)
                     m.d.comb += self.time_limits.changed.eq(value[: len(target)] != target)
-            numbers |= limits
+            numbers |= limits | {PortRegister.PARTITION: self.partition.as_value()}
         durations = {register: getattr(self, register.name.lower()) for register in _BITS}
         for register, duration in durations.items():
             may_be_0 = register == PortRegister.TICK  # a tick lasts a cycle more
@@ -254,15 +277,16 @@ class PortRegisters(wiring.Component):
 
     def _write_lists(self, m: Module) -> None:
         """Entries of VL arbitration are kept at the port's output."""
-        reg, entry = self.reg, self.list_entry
+        given, reg, entry = self.given, self.reg, self.list_entry
         number_bits = (vl_arbitration_entries(self._vls) - 1).bit_length()
         in_low, in_high = (
-            reg.offset[number_bits:] == first >> number_bits for first in (VL_ARBITRATION_LOW, VL_ARBITRATION_HIGH)
+            given.offset[number_bits:] == first >> number_bits for first in (VL_ARBITRATION_LOW, VL_ARBITRATION_HIGH)
         )
-        fits = ~reg.wdata[VL_WEIGHT_BITS + VL_BITS :].any()
+        of_lists = Signal()
+        m.d.sync += of_lists.eq((in_low | in_high) & ~given.wdata[VL_WEIGHT_BITS + VL_BITS :].any())
         m.d.comb += [
-            entry.write.eq(reg.select & reg.write & (in_low | in_high) & fits),
+            entry.write.eq(reg.select & reg.write & of_lists),
             entry.high.eq(in_high),
-            entry.number.eq(reg.offset[:number_bits]),
-            Cat(entry.weight, entry.vl).eq(reg.wdata),
+            entry.number.eq(given.offset[:number_bits]),
+            Cat(entry.weight, entry.vl).eq(given.wdata),
         ]

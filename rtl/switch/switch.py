@@ -15,6 +15,7 @@ from rtl.management.attribute_memory import AttributeMap
 from rtl.management.identity import IdentitySignature
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
+from rtl.registers.port_registers import port_following_layout
 from rtl.restoration import add_lasting_reset
 from rtl.rotation import any_of, how_many, lowest, select
 from rtl.switch.congestion_log import CongestionLog
@@ -32,7 +33,7 @@ from rtl.switch.tables import (
 )
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import LIFE_BITS, VL_BITS
-from wire.codes import LID_MULTICAST_MAX
+from wire.codes import LID_MULTICAST_MAX, mtu_code
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
 from wire.registers import CONGESTION_PAGE, LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
@@ -107,7 +108,12 @@ class Switch(wiring.Component):
         inputs = [Input(parameters) for _ in ports]
 
         # From the wires to the inputs, and back to the wires.
+        # What routing must know of the outputs is in registers between ports and inputs, which may be a switch apart.
         facts = Signal(data.ArrayLayout(port_facts_layout(parameters.vls), len(ports)))
+        at_reset = {"operational": (1 << parameters.vls) - 1, "neighbor_mtu": mtu_code(parameters.mtu)}
+        shown = Signal(
+            data.ArrayLayout(port_following_layout(parameters.vls), len(ports)), init=[at_reset] * len(ports)
+        )
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
             m.submodules[f"port_{i}"] = port
             m.submodules[f"input_{i}"] = side
@@ -124,14 +130,15 @@ class Switch(wiring.Component):
                 side.routing.inbound.eq(port.partition.inbound),
                 side.routing.raw_inbound.eq(port.partition.raw_inbound),
                 side.routing.outputs.eq(facts),
-                facts[i].operational.eq(port.sending.operational),
-                facts[i].mtu.eq(port.neighbor_mtu),
+                facts[i].operational.eq(shown[i].operational),
+                facts[i].mtu.eq(shown[i].neighbor_mtu),
                 facts[i].wide_follows.eq(port.sending.wide_follows),
-                facts[i].outbound.eq(port.partition.outbound),
-                facts[i].raw_outbound.eq(port.partition.raw_outbound),
+                facts[i].outbound.eq(shown[i].partition.outbound),
+                facts[i].raw_outbound.eq(shown[i].partition.raw_outbound),
                 port.xmit_constraints.eq(how_many(other.xmit_constraint[i] for other in inputs if other is not side)),
             ]
             m.d.comb += [port.free[vl].eq(side.free[vl]) for vl in range(parameters.vls)]
+            m.d.sync += shown[i].eq(port.follows)
 
         # The last input and output are the agent's.
         crossed = len(ports) + 1
@@ -177,12 +184,12 @@ class Switch(wiring.Component):
         return m
 
     def _tell_of_p_keys(self, m: Module, inputs: list[Input], agent_port: AgentPort) -> None:
-        """That a port rejects one is known at once; of which port it is told, and what, in the next cycle."""
+        """That a port rejects one is known at once; what is told of it, of the first such port, in the next cycle."""
         rejects, told = Cat(side.wrong_p_key.valid for side in inputs), agent_port.node_state.wrong_p_key
-        rejected = Signal(len(inputs))
-        m.d.sync += rejected.eq(rejects)
+        first = Signal(len(inputs))
+        m.d.sync += first.eq(lowest(m, rejects))
         m.d.comb += [
-            told.eq(select(lowest(m, rejected), [side.wrong_p_key for side in inputs])),
+            told.eq(select(first, [side.wrong_p_key for side in inputs])),
             told.valid.eq(rejects.any()),
         ]
 

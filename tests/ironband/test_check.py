@@ -11,7 +11,7 @@ from tests.ironband.command import one_line_error
 A_DEEP_HOST = 193
 """A seed with which the buffer of H2 has more blocks than can be announced at once."""
 
-A_DEEP_SWITCH = 238_595
+A_DEEP_SWITCH = 238_928
 """A seed with which so have the buffers of the switch, too; Yosys takes its time for them."""
 
 

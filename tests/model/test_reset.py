@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from heapq import merge
 from itertools import chain
 from operator import attrgetter
 
@@ -9,7 +10,7 @@ import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.bus_bring_up import bus_bring_up
-from cosim.stimulus.injection import random_controls
+from cosim.stimulus.injection import one_a_cycle, random_controls
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from model.fabric import Fabric
 from wire.codes import PortState
@@ -26,12 +27,17 @@ START = bus_bring_up(TOPOLOGY).start
 
 
 def lived(seed: int, end: int, *, errors: bool) -> tuple[list[Control], list[Post]]:
-    """A life with traffic, from a seed. Nobody has anything left to send at its end."""
-    packets = random_packets(TOPOLOGY, RandomTraffic(seed, START, end - 2_500, 0.2, strays=errors))
-    happen = random_controls(TOPOLOGY, seed, START, end, errors=errors, reset_share=0)
-    up = (control for control in bus_bring_up(TOPOLOGY).controls if control.cycle < end)
-    lives = chain(up, (control for control in happen if control.cycle < end))
-    return list(lives), [packet.post(TOPOLOGY) for packet in packets]
+    """A life with traffic, from a seed. From the last packet on hosts take all there is; none is left at its end."""
+    last = end - 2_500
+    packets = random_packets(TOPOLOGY, RandomTraffic(seed, START, last, 0.2, strays=errors))
+    happen = (
+        control
+        for control in random_controls(TOPOLOGY, seed, START, end, errors=errors, reset_share=0)
+        if control.cycle < last or control.operation != Operation.RECV_STALL
+    )
+    taken = (Control(last, Operation.RECV_STALL, node) for node in NODES[1:])
+    lives = one_a_cycle(chain(bus_bring_up(TOPOLOGY).controls, merge(happen, taken, key=attrgetter("cycle"))))
+    return [control for control in lives if control.cycle < end], [packet.post(TOPOLOGY) for packet in packets]
 
 
 def after(records: Iterator[Record], cycle: int) -> list[Record]:

@@ -13,7 +13,7 @@ from typing import Final
 from star import ACTIVE_AT, ARMED_AT, PAIR, SMALL, START, SWITCH, TRIO, Star
 from stimuli_of_congestion import CONGESTION_STIMULI
 
-from cosim.stimulus.injection import link_error
+from cosim.stimulus.row_errors import link_error
 from cosim.stimulus.run_spec import RunSpec
 from wire.codes import MTU, VL15, LinkWidth, PortPhysicalState, PortState
 from wire.mad import MadMethod

@@ -4,7 +4,9 @@ import json
 
 import pytest
 
-from cosim.experiments.check_coverage import add_to_file, check_file
+from cosim.engines.decisions import outcomes
+from cosim.engines.never import never
+from cosim.experiments.check_coverage import Coverage, add_to_file, check_file, not_reached, refuted
 from cosim.experiments.check_experiment import CheckOptions
 from toolchain.errors import UserError
 
@@ -32,6 +34,19 @@ def test_the_file_names_what_was_not_reached(tmp_path):
     assert len(found["decisions_not_reached"]) == coverage.decisions.all - coverage.decisions.reached
     assert len(found["limits_not_reached"]) == coverage.limits.all - coverage.limits.reached
     assert any("true: lrh & _LVER" in one for one in found["decisions_not_reached"])
+
+
+def test_what_no_check_can_reach_is_not_missed_and_has_its_reason():
+    missed = Coverage()
+    assert missed.decisions.all + missed.limits.all == len(list(not_reached(()))) == len(outcomes()) - len(never())
+    assert all(never().values())
+
+
+def test_who_reaches_what_was_said_to_be_never_is_told_so():
+    one, reason = next(iter(never().items()))
+    other = next(not_reached(()))
+    assert refuted([one, other]) == (f"{one}, said to be never: {reason}",)
+    assert Coverage(frozenset([one, other])).refuted == refuted([one])
 
 
 def test_a_file_that_cannot_be_written_is_refused_before_the_run(tmp_path):

@@ -4,76 +4,17 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 
-import pytest
-
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import parse_scenario
 from cosim.stimulus.bus_bring_up import bus_bring_up
-from cosim.stimulus.injection import RANDOM_KINDS, link_error, one_a_cycle, random_controls, scenario_controls
-from wire.flow_control import FlowControlPacket
-from wire.packet import build_ud_send
+from cosim.stimulus.injection import RANDOM_KINDS, one_a_cycle, random_controls, scenario_controls
+from cosim.stimulus.row_errors import link_error
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, PortRegister, place_of_address
-from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
-from wire.symbols import Control as Symbol
-from wire.symbols import Row, deframe, frame_data_packet, frame_link_packet
+from wire.stimulus import Control, Operation, injection_target
 
 _LIMITS = (PortRegister.NEIGHBOR_MTU, PortRegister.OPERATIONAL_VLS)
 _TABLES = {LFT_PAGE: 8, **dict.fromkeys(range(SL_TO_VL_PAGE, SL_TO_VL_PAGE + 64), 4)}
 """Bits of their entries, by page."""
-
-
-def through(rows: list[Row], injection: Injection) -> list[Row]:
-    """Rows of one packet after an injection (docs/pipeline.md, 2.1)."""
-    out = []
-    for number, row in enumerate(rows):
-        at_end = number == len(rows) - 1
-        hit = at_end if injection.at_end else injection.first <= number <= injection.last
-        word = row.k << 32 | row.data
-        if hit:
-            word = word & injection.keep ^ injection.flip
-        out.append(Row(word & 0xFFFF_FFFF, word >> 32))
-    return out
-
-
-@pytest.fixture
-def packet() -> list[Row]:
-    built = build_ud_send(slid=1, dlid=2, dest_qp=3, src_qp=4, q_key=5, payload=bytes(range(100)))
-    return frame_data_packet(built.wire)
-
-
-def test_a_flipped_bit_is_one_flipped_bit(packet):
-    changed = through(packet, link_error("bit_flip", row=5, bit=0))
-    assert changed[5].data == packet[5].data ^ 0x8000_0000
-    assert [row for number, row in enumerate(changed) if number != 5] == packet[:5] + packet[6:]
-
-
-def test_ebp_marks_a_packet_bad_and_changes_nothing_else(packet):
-    (before,), (after,) = deframe(packet), deframe(through(packet, link_error("ebp")))
-    assert (before.good, after.good) == (True, False)
-    assert before.body == after.body
-
-
-def test_a_truncated_packet_has_no_end(packet):
-    with pytest.raises(ValueError, match="end inside the packet"):
-        list(deframe(through(packet, link_error("truncate", row=4))))
-
-
-def test_a_lost_packet_is_idle_data(packet):
-    assert list(deframe(through(packet, link_error("lost_packet")))) == []
-
-
-def test_a_lost_flow_control_packet_is_idle_data():
-    rows = frame_link_packet(FlowControlPacket(op=0, fctbs=1, vl=0, fccl=2).encode())
-    injection = link_error("lost_flow_control")
-    assert injection.trigger == Trigger.LINK
-    assert list(deframe(through(rows, injection))) == []
-
-
-def test_a_stray_symbol_is_a_control_symbol_outside_packets():
-    injection = link_error("stray_symbol")
-    assert injection.trigger == Trigger.IDLE
-    (row,) = through([Row(0x5A5A5A5A, 0)], injection)
-    assert row == Row(Symbol.COM << 16, 0b0100)
 
 
 def test_operations_that_collide_move_to_the_next_free_cycle():
@@ -143,9 +84,10 @@ def test_random_errors_are_of_every_kind_and_counted():
         "partition",
         "multicast",
     )
-    assert operations[Operation.INJECT] == sum(counted.values()) - sum(counted[kind] for kind in others)
+    in_rows = sum(counted.values()) - sum(counted[kind] for kind in others)
+    assert operations[Operation.INJECT] == in_rows + counted["invented_packet"]
     assert operations[Operation.LINK_DOWN] == operations[Operation.LINK_UP] >= counted["link_down"]
-    assert operations[Operation.RESET] == counted["reset"]
+    assert counted["reset"] < operations[Operation.RESET] <= 2 * counted["reset"]
     cycles = [control.cycle for control in controls]
     assert all(later > earlier for earlier, later in pairwise(cycles))
 
@@ -166,7 +108,7 @@ def test_a_register_that_slipped_is_right_again_afterwards():
         if address in slipped:
             assert value == values[address]
             slipped.remove(address)
-        else:
+        elif value != values[address]:
             slipped.add(address)
             slips += 1
     assert not slipped

@@ -1,10 +1,10 @@
-"""Bus accesses at random: links watched for a while."""
+"""Bus accesses at random: links watched for a while, ports without a link."""
 
 from collections import Counter
 from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
-from cosim.stimulus.random_registers import random_brief_settings
+from cosim.stimulus.random_registers import random_brief_settings, random_unplugged_settings
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Control
 
@@ -27,3 +27,13 @@ def test_some_links_are_watched_for_about_as_long_as_their_other_end_takes_betwe
     periods = {c.cycle: c.args[1] for c in controls if register(c) == PortRegister.FCP_PERIOD}
     behind = [watches[cycle] - period for cycle, period in periods.items()]
     assert sum(0 <= cycles <= 60 for cycles in behind) > 5
+
+
+def test_ports_without_a_link_get_values_too():
+    star = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
+    assert not list(random_unplugged_settings(star, Random(1), 0, 100_000, Counter()))
+    topology = check_experiment(CheckOptions(fabric="random", vls=4, seed=11, cycles=30_000, sim="model")).topology
+    written = {
+        control.args[0] & 0xFFFF for control in random_unplugged_settings(topology, Random(1), 0, 200_000, Counter())
+    }
+    assert written >= {PortRegister.STATE, PortRegister.WIDTH, PortRegister.PHYSICAL_STATE}

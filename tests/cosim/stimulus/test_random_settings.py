@@ -1,10 +1,12 @@
 """Settings at random: in some runs seldom, in others all the time."""
 
+from collections import Counter
 from math import inf
 from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
-from cosim.stimulus.random_settings import due, random_arbitration, random_gap
+from cosim.stimulus.random_settings import due, random_arbitration, random_gap, random_operational_vls
+from wire.codes import operational_vls
 from wire.stimulus import Control, Operation
 
 
@@ -26,3 +28,15 @@ def test_what_is_due_leaves_the_heap_in_order():
     assert [control.cycle for control in due(waiting, 29)] == []
     assert [control.cycle for control in due(waiting, inf)] == [30, 40]
     assert not waiting
+
+
+def test_operational_vls_are_right_again_after_some_changes():
+    topology = check_experiment(CheckOptions(ports=3, vls=4, cycles=20_000, sim="model")).topology
+    runs = [list(random_operational_vls(topology, Random(seed), 0, 40_000, Counter())) for seed in range(8)]
+    assert [] in runs
+    for controls in runs:
+        cycles = [control.cycle for control in controls]
+        assert cycles == sorted(set(cycles))
+        last = {(control.target, control.args[0]): control.args[1] for control in controls}
+        right = {topology.index[port.node]: operational_vls(topology.vls(port)) for port in topology.linked_ports()}
+        assert all(value == right[node] for (node, _), value in last.items() if node)

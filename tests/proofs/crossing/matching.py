@@ -42,7 +42,9 @@ class Match(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Matcher and acceptances, and the claim."""
         m = Module()
-        m.submodules.matcher = matcher = self._matcher
+        matcher = self._matcher
+        opened = Opened(matcher)
+        m.submodules.matcher = opened.fragment
         inputs, outputs, vls = range(matcher.inputs), range(matcher.outputs), matcher.vls
         m.d.comb += [
             matcher.requests.eq(self.requests),
@@ -97,6 +99,7 @@ class Match(wiring.Component):
                 Assert(some_vl15 | urgent | ~some_data | offered),
                 Assert(~flow_control | (was_available & ~offered & ~some_vl15 & (urgent | ~some_data))),
                 Cover(offered & slot[vls] & some_data & (Cat(matcher.offers[0]) != offers)),
+                *invariants(opened.inside(f"grant_{o}.spared") == ~offers),
             ]
         m.d.comb += Cover(matcher.granted.all())
         return m
@@ -168,8 +171,8 @@ MATCHING_PROOFS: Final = (
             Change(
                 "an input is made an offer though it accepts one and has no other reader",
                 "crossing/matcher.py",
-                "Mux(offers.any(), several, some)",
-                "Mux(offers.all(), several, some)",
+                "Cat(grant.spared[i] for grant in grants).all()",
+                "Cat(grant.spared[i] for grant in grants).any()",
             ),
         ),
     ),

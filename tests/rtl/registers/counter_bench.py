@@ -43,12 +43,16 @@ def run(vls: int, cycles: Sequence[Cycle]) -> list[int]:
 
     async def drive(ctx: Any) -> None:
         late: dict[str, int] = {}
-        for access, counted in [*cycles, (None, {}), (None, {})]:
+        driven: list[Cycle] = [*cycles, (None, {}), (None, {})]
+        ctx.set(counters.given, _wires(driven[0][0]))
+        await ctx.tick()
+        for (access, counted), (given, _) in zip(driven, [*driven[1:], (None, {})], strict=True):
             of_counters = {register: amount for register, amount in counted.items() if register != ERRORS}
             by_name = {counter_name(register): amount for register, amount in of_counters.items()}
             now = {name: amount for name, amount in by_name.items() if name not in COUNTED_LATE}
             by_name, late = now | late, {name: amount for name, amount in by_name.items() if name not in now}
             ctx.set(counters.expired, counted.get(ERRORS, 0))
+            ctx.set(counters.given, _wires(given))
             ctx.set(counters.reg, _wires(access))
             ctx.set(counters.counts, dict.fromkeys(by_name, 1))
             ctx.set(counters.amounts, {name: amount for name, amount in by_name.items() if name in varying})

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from functools import cache
-from itertools import zip_longest
+from itertools import pairwise, zip_longest
 from operator import attrgetter
 from typing import Any, Literal
 
@@ -258,11 +258,11 @@ def test_codes_become_masks_and_lengths() -> None:
 def test_entries_of_vl_arbitration_are_told_and_read_0() -> None:
     entries = [0x80, 0x87, 0x88, 0x9F, 0xA0, 0xA7, 0xA8, 0xC0]
     names = ("high", "number", "vl", "weight")
-    accesses = [write(offset, 0xABC) for offset in entries]
+    accesses = [None, *(write(offset, 0xABC) for offset in entries)]
     accesses += [write(0x80, 0x1ABC), read(0x80), read(0xA7), None, None]
     answers, seen = run(accesses, ("list_entry.write", *(f"list_entry.{name}" for name in names)))
     assert not any(answers)
-    told = [values[1:] for values in seen if values[0]]
+    told = [before[1:] for before, values in pairwise(seen) if values[0]]
     assert told == [(0, 0, 10, 0xBC), (0, 7, 10, 0xBC), (1, 0, 10, 0xBC), (1, 7, 10, 0xBC)]
 
 

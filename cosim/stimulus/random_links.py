@@ -1,0 +1,183 @@
+"""What happens at random to links as a whole, and to the states of their ports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from random import Random
+from typing import Final
+
+from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write_port, write_states
+from cosim.stimulus.random_settings import random_gap, random_times
+from cosim.stimulus.row_errors import random_row_error
+from cosim.topology.topology import Topology
+from wire.codes import LinkWidth, PortState, max_pkt_len, mtu_code
+from wire.parameters import reset_cycles
+from wire.registers import PortRegister, port_address
+from wire.stimulus import Control, Operation, injection_target
+
+__all__ = ["RESET_SHARE", "random_outages", "random_port_downs", "random_restarts", "sweeps"]
+
+_OUTAGE_GAP: Final = (5_000, 30_000)
+RESET_SHARE: Final = 0.3
+"""Of the outages, those in which a node is reset."""
+
+_WIDTH_SHARE: Final = 0.25
+"""Of the outages of links, those after which the link has its other width for a while."""
+
+_OTHER_WIDTH_CYCLES: Final = (1_000, 12_000)
+_ROW_CYCLES_1X: Final = 4
+_AFTER_RESET: Final = 100
+_RESET_AGAIN_SHARE: Final = 0.3
+_SOON: Final = 20
+_LINK_DOWN_CYCLES: Final = (1, 3_000)
+_LOOSE_SHARE: Final = 0.5
+"""Of the other outages, those of a plug that is loose."""
+
+_LOOSE_TIMES: Final = (1, 40)
+_MOST_DOWN_CYCLES: Final = (1, 4, 20)
+_MOST_UP_CYCLES: Final = (10, 60, 300)
+
+_PORT_DOWN_GAP: Final = (3_000, 60_000)
+_RESTART_GAP: Final = (4_000, 40_000)
+_STATE_WRITES: Final = (2, 24)
+_MOST_WRITE_CYCLES: Final = (1, 2, 8, 40)
+_NEXT_STATES: Final = (*[PortState.ARMED] * 4, *[PortState.ACTIVE] * 4, PortState.DOWN)
+_SWEEP_CYCLES: Final = (1_024, 4_096)
+_LEFT_ARMED_SHARE: Final = 0.25
+
+
+def random_outages(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str], reset_share: float
+) -> Iterator[Control]:
+    """One after the other: links that are down for a while, and nodes that are reset."""
+    until = start
+    for cycle in random_times(random, random_gap(random, _OUTAGE_GAP), start, end):
+        if cycle < until:
+            continue
+        link = random.randrange(len(topology.fabric.links))
+        if random.random() < reset_share:
+            count["reset"] += 1
+            controls = _reset(topology, random, random.choice(list(topology.fabric.nodes)), cycle)
+        elif random.random() < _WIDTH_SHARE:
+            count["width"] += 1
+            controls = _other_width(topology, random, link, cycle)
+        elif random.random() < _LOOSE_SHARE:
+            controls = _loose_plug(random, link, cycle, count)
+        else:
+            count["link_down"] += 1
+            last = cycle + random.randint(*_LINK_DOWN_CYCLES)
+            controls = [Control(cycle, Operation.LINK_DOWN, link), Control(last, Operation.LINK_UP, link)]
+        until = controls[-1].cycle + 1
+        yield from controls
+
+
+def _loose_plug(random: Random, link: int, cycle: int, count: Counter[str]) -> list[Control]:
+    """A link is lost and found again several times, each for some cycles; what is on it before may be damaged."""
+    most_up, most_down = random.choice(_MOST_UP_CYCLES), random.choice(_MOST_DOWN_CYCLES)
+    controls = []
+    for _ in range(random.randint(*_LOOSE_TIMES)):
+        count["link_down"] += 1
+        damaged, down = random_row_error(random, count), cycle + random.randint(1, most_up)
+        cycle = down + random.randint(1, most_down)
+        controls += [
+            Control(down - 1, Operation.INJECT, injection_target(link, random.randrange(2)), damaged.args()),
+            Control(down, Operation.LINK_DOWN, link),
+            Control(cycle, Operation.LINK_UP, link),
+        ]
+    return controls
+
+
+def _other_width(topology: Topology, random: Random, link: int, cycle: int) -> list[Control]:
+    """A link goes down, comes back with its other width, and after a while likewise with its own.
+
+    WIDTH is written before a port is Armed and while no packet arrives for it (docs/pipeline.md, section 2): both are
+    set Down, for longer than any takes. In the cycles after a link is up nothing is sent yet that could find another
+    width.
+    """
+    longest = max(max_pkt_len(mtu_code(node.mtu)) for node in topology.fabric.nodes.values())
+    pause = _ROW_CYCLES_1X * (longest + 1)
+    ends = [port for port in topology.linked_ports() if (at := topology.link_at(port)) is not None and at[0] == link]
+    own = LinkWidth.X4 if topology.pace(ends[0]) == 1 else LinkWidth.X1
+    other = LinkWidth.X1 if own == LinkWidth.X4 else LinkWidth.X4
+
+    def change(cycle: int, width: LinkWidth) -> list[Control]:
+        downs = [
+            write_port(topology, now, port, PortRegister.STATE, PortState.DOWN)
+            for now, port in enumerate(ends, cycle + 1)
+        ]
+        last = [write_port(topology, 0, port, PortRegister.WIDTH, width) for port in ends]
+        last.insert(random.randint(1, len(ends)), Control(0, Operation.LINK_UP, link))
+        return [
+            Control(cycle, Operation.LINK_DOWN, link),
+            *downs,
+            *(one._replace(cycle=now) for now, one in enumerate(last, downs[-1].cycle + pause)),
+        ]
+
+    there = change(cycle, other)
+    return there + change(there[-1].cycle + random.randint(*_OTHER_WIDTH_CYCLES), own)
+
+
+def _reset(topology: Topology, random: Random, node: str, cycle: int) -> list[Control]:
+    """RESET of a node, at times given again meanwhile, which is set up again then; sweeps do the rest.
+
+    Its 1X links wait for their widths. The bus is asked when the reset is just not over yet, and when it just is.
+    """
+    ports = [port for port in topology.linked_ports() if port.node == node and topology.pace(port) != 1]
+    links = [link[0] for link in map(topology.link_at, ports) if link is not None]
+    controls = [Control(now, Operation.LINK_DOWN, link) for now, link in enumerate(links, cycle)]
+    cycle += len(links)
+    index, lasts = topology.index[node], reset_cycles(topology.fabric.nodes[node])
+    controls.append(Control(cycle, Operation.RESET, index))
+    if random.random() < _RESET_AGAIN_SHARE:
+        cycle += random.choice((random.randint(1, _SOON), random.randint(1, lasts)))
+        controls.append(Control(cycle, Operation.RESET, index))
+    state = port_address(1, PortRegister.STATE), 0, 0, 0
+    controls += [Control(now, Operation.BUS_READ, index, state) for now in (cycle + lasts, cycle + lasts + 1)]
+    writes = node_writes(topology, node, cycle + lasts + _AFTER_RESET)
+    controls += writes
+    return controls + [Control(now, Operation.LINK_UP, link) for now, link in enumerate(links, writes[-1].cycle + 1)]
+
+
+def random_port_downs(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Ports set Down, each by itself."""
+    ports = topology.linked_ports()
+    for cycle in random_times(random, _PORT_DOWN_GAP, start, end):
+        count["port_down"] += 1
+        yield write_port(topology, cycle, random.choice(ports), PortRegister.STATE, PortState.DOWN)
+
+
+def random_restarts(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
+    """A port is set Down, and whoever did it is in a hurry to have the link Active again: both ends are told so."""
+    ports = topology.linked_ports()
+    until = start
+    for cycle in random_times(random, random_gap(random, _RESTART_GAP), start, end):
+        if cycle < until:
+            continue
+        port, state, most = random.choice(ports), PortState.DOWN, random.choice(_MOST_WRITE_CYCLES)
+        ends = [port, topology.far_end(port) or port]
+        count["port_down"] += 1
+        until = cycle
+        for _ in range(random.randint(*_STATE_WRITES)):
+            yield write_port(topology, until, port, PortRegister.STATE, state)
+            until += random.randint(1, most)
+            port, state = random.choice(ends), random.choice(_NEXT_STATES)
+
+
+def sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+    """Arm and activate every link again and again; a port that is Active ignores both.
+
+    Of some links only one end is activated: the first data packet of that does it at the other.
+    """
+    ports = topology.linked_ports()
+    exchange = max(initial_exchange(topology, port) for port in ports)
+    period = max(random.choice(_SWEEP_CYCLES), exchange + 1) + len(ports)
+    for cycle in range(start + period, end, period):
+        yield from write_states(topology, cycle, PortState.ARMED)
+        left = {far for port in ports if (far := topology.far_end(port)) and random.random() < _LEFT_ARMED_SHARE}
+        activated = write_states(topology, cycle + len(ports) + exchange, PortState.ACTIVE)
+        for port, control in zip(ports, activated, strict=True):
+            if port not in left:
+                yield control

@@ -1,0 +1,169 @@
+"""Errors in the rows of a link, by name: what each does to them, and random ones for `ironband check`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import xor
+from random import Random
+from typing import Final
+
+from cosim.scenario.tables import ErrorKind
+from cosim.stimulus.random_settings import random_gap, random_times
+from wire.codes import VL15
+from wire.crc import lpcrc, vcrc
+from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL, FlowControlOp
+from wire.packet import WORD_BYTES
+from wire.stimulus import Control, Injection, Operation, Trigger
+from wire.symbols import Control as Symbol
+from wire.symbols import frame_data_packet, frame_link_packet
+
+__all__ = ["ROW_ERRORS", "link_error", "random_row_error", "random_row_errors"]
+
+_ROW_BITS = 36
+_ALL = (1 << _ROW_BITS) - 1
+_LANE_3 = 0x1_0000_00FF
+"""Data and K bit of lane 3 (the K bits stand above the 32 data bits, lane 0 highest)."""
+
+_ROWS_OF_LRH = 2
+"""Rows 0 to 2; the last has its last byte, the lower half of SLID."""
+
+_FCCL_BITS_IN_ROW_1 = 8
+"""Its lower ones, on lane 0; the LPCRC follows."""
+
+_EGP_TO_EBP = Symbol.EGP ^ Symbol.EBP
+_EGP_ON_LANE_3 = 1 << 32 | Symbol.EGP
+_COM_ON_LANE_1 = 1 << 34 | Symbol.COM << 16
+
+_ERROR_GAP = (50, 6_000)
+"""Cycles from one error to the next in one direction of a link."""
+
+_FLOW_CONTROL_SHARE = 0.8
+_TYPICAL_ROWS = (2, 8, 64, 256)
+
+
+def link_error(kind: ErrorKind, row: int = 1, bit: int = 0) -> Injection:
+    """The injection that makes one error of a kind happen to the next packet (or idle row) of a link.
+
+    bit_flip: bit `bit` of row `row` of a data packet. lost_packet, lost_flow_control: every row reads as idle
+    data. truncate: idle data from row `row` on. ebp: EGP becomes EBP. stray_symbol: COM on lane 1 of an idle row.
+    """
+    match kind:
+        case "bit_flip":
+            return Injection(Trigger.DATA, row, row, flip=1 << 31 - bit)
+        case "lost_packet":
+            return Injection(Trigger.DATA, keep=0)
+        case "lost_flow_control":
+            return Injection(Trigger.LINK, keep=0)
+        case "truncate":
+            return Injection(Trigger.DATA, row, keep=0)
+        case "ebp":
+            return Injection(Trigger.DATA, at_end=True, flip=_EGP_TO_EBP)
+        case "stray_symbol":
+            return Injection(Trigger.IDLE, keep=0, flip=_COM_ON_LANE_1)
+        case _:
+            raise ValueError(f"{kind!r}: not an error of rows")
+
+
+def _flip(trigger: Trigger, random: Random, rows: int, *bits: int) -> Injection:
+    """Flips one of a range of bits in one of the rows 0 to `rows`."""
+    row = random.randint(0, rows)
+    return Injection(trigger, row, row, flip=1 << random.randrange(*bits))
+
+
+def _burst(random: Random, rows: int) -> Injection:
+    row = random.randint(0, rows)
+    return Injection(
+        Trigger.DATA, row, row + random.randint(0, 3), keep=random.getrandbits(32), flip=random.getrandbits(32)
+    )
+
+
+def _truncated_by_idle(random: Random, rows: int) -> Injection:
+    return Injection(Trigger.DATA, random.randint(1, rows), keep=0, flip=random.getrandbits(32))
+
+
+def _truncated_by_end(random: Random, rows: int) -> Injection:
+    row = random.randint(1, rows)
+    return Injection(Trigger.DATA, row, row, keep=_ALL ^ _LANE_3, flip=_EGP_ON_LANE_3)
+
+
+def _forged_flow_control(random: Random, rows: int) -> Injection:
+    """Another FCCL with its right LPCRC: what a CRC of sums of bits makes of a change does not depend on the rest."""
+    change = 1 + random.getrandbits(random.randint(1, _FCCL_BITS_IN_ROW_1)) % ((1 << _FCCL_BITS_IN_ROW_1) - 1)
+    bodies = (bytes(FLOW_CONTROL.size_bytes), bytes((0, 0, 0, change)))
+    crcs = (int.from_bytes(lpcrc(body), "big") for body in bodies)
+    return Injection(Trigger.LINK, 1, 1, flip=change << 24 | reduce(xor, crcs) << 8)
+
+
+def _invented_packet(random: Random) -> list[Injection]:
+    """Idle rows become a packet with its right CRC: a data packet of no more than a word, or a link packet.
+
+    The latter has any Op, VL, FCTBS and FCCL.
+    """
+    body = random.randbytes(WORD_BYTES)
+    rows = frame_data_packet(body + vcrc(body))
+    if random.random() < _FLOW_CONTROL_SHARE:
+        body = FLOW_CONTROL.pack(
+            op=random.choice((FlowControlOp.NORMAL, random.getrandbits(FLOW_CONTROL["op"].width))),
+            fctbs=random.randrange(CREDIT_MODULUS),
+            vl=random.choice((0, 1, random.randint(0, VL15))),
+            fccl=random.randrange(CREDIT_MODULUS),
+        )
+        rows = frame_link_packet(body + lpcrc(body))
+    return [Injection(Trigger.IDLE, keep=0, flip=row.k << 32 | row.data) for row in rows]
+
+
+def _random_symbol(random: Random, rows: int) -> Injection:
+    lane = random.randrange(4)
+    symbol = random.choice(list(Symbol))
+    flip = 1 << 35 - lane | symbol << 8 * (3 - lane)
+    return Injection(Trigger.IDLE, keep=0, flip=flip)
+
+
+_OF_ONE: Final[dict[str, Callable[[Random, int], Injection]]] = {
+    "bit_flip": lambda random, rows: _flip(Trigger.DATA, random, rows, 32),
+    "lrh_flip": lambda random, rows: _flip(Trigger.DATA, random, _ROWS_OF_LRH, 32),
+    "k_bit_flip": lambda random, rows: _flip(Trigger.DATA, random, rows, 32, _ROW_BITS),
+    "burst": _burst,
+    "damaged_flow_control": lambda random, rows: _flip(Trigger.LINK, random, 1, _ROW_BITS),
+    "lost_flow_control": lambda random, rows: link_error("lost_flow_control"),
+    "forged_flow_control": _forged_flow_control,
+    "lost_packet": lambda random, rows: link_error("lost_packet"),
+    "truncated_by_idle": _truncated_by_idle,
+    "truncated_by_end": _truncated_by_end,
+    "ebp": lambda random, rows: link_error("ebp"),
+    "stray_symbol": _random_symbol,
+}
+"""Of one packet or idle row, by kind: drawn with a row in which to be at most."""
+
+_INVENTED: Final = "invented_packet"
+
+ROW_ERRORS: Final = (*_OF_ONE, _INVENTED)
+"""The kinds of random ones."""
+
+
+def random_row_error(random: Random, count: Counter[str]) -> Injection:
+    """One of any kind that is of one packet or idle row, counted by kind."""
+    kind = random.choice(list(_OF_ONE))
+    count[kind] += 1
+    return _OF_ONE[kind](random, random.choice(_TYPICAL_ROWS))
+
+
+def random_row_errors(
+    random: Random, direction: int, pitch: int, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Of all kinds, in one direction of a link whose rows are PITCH cycles apart, counted by kind."""
+    gap, free = random_gap(random, _ERROR_GAP), start
+    for time in random_times(random, gap, start, end):
+        cycle = max(time, free)
+        if random.randrange(len(ROW_ERRORS)):
+            injections = [random_row_error(random, count)]
+        else:
+            # With the rows: each is armed when the one before it is over.
+            cycle, injections = -(-cycle // pitch) * pitch, _invented_packet(random)
+            count[_INVENTED] += 1
+        for injection in injections:
+            yield Control(cycle, Operation.INJECT, direction, injection.args())
+            cycle += pitch
+        free = cycle

@@ -1,0 +1,56 @@
+"""What happens to links as a whole, and to the states of their ports, at random."""
+
+from collections import Counter
+from itertools import pairwise
+from random import Random
+
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.stimulus.random_links import random_outages, random_restarts
+from wire.codes import PortState
+from wire.registers import PortRegister, port_address
+from wire.stimulus import Control, Operation
+
+TOPOLOGY = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
+
+
+def outages(reset_share: float, counted: Counter[str]) -> list[Control]:
+    return list(random_outages(TOPOLOGY, Random(1), 0, 4_000_000, counted, reset_share))
+
+
+def test_a_link_that_is_lost_is_found_again_before_another_is():
+    counted: Counter[str] = Counter()
+    of_links = (Operation.LINK_DOWN, Operation.LINK_UP)
+    controls = [one for one in outages(0, counted) if one.operation in of_links]
+    assert [one.operation for one in controls] == [*of_links] * (len(controls) // 2)
+    for down, up in zip(controls[::2], controls[1::2], strict=True):
+        assert down.target == up.target
+        assert down.cycle < up.cycle
+    assert len(controls) // 2 == counted["link_down"] + 2 * counted["width"]
+    assert counted["width"] > 5
+
+
+def test_some_plugs_are_loose_and_damage_what_is_on_their_links():
+    counted: Counter[str] = Counter()
+    controls = outages(0, counted)
+    brief = [
+        down.target
+        for down, up in pairwise(controls)
+        if down.operation == Operation.LINK_DOWN and up.operation == Operation.LINK_UP and up.cycle == down.cycle + 1
+    ]
+    assert len(brief) > 100
+    injected = [one for one in controls if one.operation == Operation.INJECT]
+    assert {one.target for one in injected} == set(range(2 * len(TOPOLOGY.fabric.links)))
+    assert counted["bit_flip"] > 5 < counted["stray_symbol"]
+
+
+def test_states_of_both_ends_of_a_link_are_written_behind_down():
+    counted: Counter[str] = Counter()
+    controls = list(random_restarts(TOPOLOGY, Random(1), 0, 400_000, counted))
+    cycles = [control.cycle for control in controls]
+    assert cycles == sorted(set(cycles))
+    states = {port_address(port.number, PortRegister.STATE) for port in TOPOLOGY.linked_ports()}
+    assert {control.args[0] for control in controls} <= states
+    values = Counter(control.args[1] for control in controls)
+    assert values[PortState.DOWN] >= counted["port_down"] > 5
+    assert set(values) == {PortState.DOWN, PortState.ARMED, PortState.ACTIVE}
+    assert len({control.target for control in controls}) == len(TOPOLOGY.fabric.nodes)
