@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from wire.codes import MIN_PKT_LEN_RAW
 from wire.headers import LRH
 from wire.packet import blocks_of_words
 from wire.stimulus import Post
@@ -62,10 +61,8 @@ def _words(data: bytes) -> int:
     """
     size = len(data)
     n = size // _WORD_BYTES
-    if n * _WORD_BYTES != size or not MIN_PKT_LEN_RAW <= n <= _PKT_LEN_MAX:
-        raise ValueError(
-            f"post of {size} bytes: expected {MIN_PKT_LEN_RAW}..{_PKT_LEN_MAX} words of {_WORD_BYTES} bytes"
-        )
+    if n * _WORD_BYTES != size or not 1 <= n <= _PKT_LEN_MAX:
+        raise ValueError(f"post of {size} bytes: expected 1..{_PKT_LEN_MAX} words of {_WORD_BYTES} bytes")
     return n
 
 
@@ -169,7 +166,7 @@ class SendArbiter:
         now = kernel.now
         packet = Packet(data[0] >> _VL_SHIFT, int.from_bytes(data[:4], "big") & _NO_VL, n, need)
         packet.content = Content(data)
-        packet.irregular = (data[4] << 8 | data[5]) & _PKT_LEN_MAX != n
+        packet.irregular = n == 1 or (data[4] << 8 | data[5]) & _PKT_LEN_MAX != n
         packet.input = self.input.index
         packet.slot_in = packet.slot = slot
         self.taken, self.taken_at = packet, now
