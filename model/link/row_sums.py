@@ -14,7 +14,6 @@ __all__ = ["RowSums"]
 
 _SLOW: Final = 4
 """Cycles from row to row at 1X."""
-_PHASE_MASK: Final = 3
 _K_FIRST: Final = 8
 _K_LAST: Final = 1
 _SDP: Final = bytes([Control.SDP])
@@ -93,7 +92,7 @@ class RowSums(WireLog):
             return
         for index in indices:
             cycle = w0 + index * pitch
-            if self._is_paced(cycle):
+            if self._has_row(cycle):
                 self._put_row(rows, cycle, sending.row(index))
 
     def _put_row(self, rows: bytearray, cycle: int, row: Row) -> None:
@@ -103,8 +102,3 @@ class RowSums(WireLog):
     def _is_steady(self, cycle: int, pitch: int) -> bool:
         """The pace has been the packet's from this cycle on."""
         return self._paces[-1][0] <= cycle and self._paces[-1][1] == pitch
-
-    def _is_paced(self, cycle: int) -> bool:
-        """There is a row in this cycle."""
-        pace = self._pace_at(cycle)
-        return pace == 1 or (pace == _SLOW and not self.place(cycle) & _PHASE_MASK)

@@ -5,7 +5,10 @@ from typing import Final
 
 from ..packet import Row, Transmission
 
-__all__ = ["AT_ENTRY", "WireLog"]
+__all__ = ["AT_ENTRY", "PHASE_MASK", "WireLog"]
+
+PHASE_MASK: Final = 3
+"""Of a cycle, the bits that are 0 where a 1X sender has a row."""
 
 AT_ENTRY: Final = 1
 """Flight to where a link begins: what is on the sender's wires while the link is up passes there."""
@@ -133,8 +136,9 @@ class WireLog:
         return range(first, last + 1)
 
     def _has_row(self, cycle: int) -> bool:
-        """Whether there is a row at all in a cycle."""
-        return self._pace_at(cycle) != 0
+        """Whether there is a row at all in a cycle: planned ones may be none since the width changed."""
+        pace = self._pace_at(cycle)
+        return pace == 1 or (pace != 0 and not self.place(cycle) & PHASE_MASK)
 
     def _pace_at(self, cycle: int) -> int:
         return next(pace for since, pace in reversed(self._paces) if since <= cycle)

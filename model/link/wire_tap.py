@@ -15,7 +15,6 @@ from .wire_log import AT_ENTRY, WireLog
 
 __all__ = ["WireTap"]
 
-_PHASE_MASK: Final = 3
 _PKT_LEN_MAX: Final = LRH["pkt_len"].max
 
 
@@ -84,11 +83,8 @@ class WireTap(WireLog):
         """Rows of idle data, and what was injected among them, in cycles below this one."""
         while self._framer.begun is not None and self._framed < cycle:
             at = self._framed
-            pace, place = self._pace_at(at), self.place(at)
-            if at in self._injected and pace:
-                self._take(at, self._injected.pop(at))
-            elif pace == 1 or (pace and not place & _PHASE_MASK):
-                self._take(at, idle(place))
+            if self._has_row(at):
+                self._take(at, self._injected.pop(at) if at in self._injected else idle(self.place(at)))
             else:
                 self._framed = at + 1
                 self._find(self._framer.rest(at + 1))

@@ -7,6 +7,7 @@ import pytest
 from model.fabric import Fabric, WireLog
 from wire.codes import LinkWidth, PortPhysicalState
 from wire.crc import fingerprint
+from wire.framing import Framer
 from wire.registers import PortRegister
 from wire.stimulus import Injection, Trigger
 from wire.symbols import Control, Row, deframe, idle_row
@@ -70,6 +71,21 @@ def test_every_packet_is_on_the_wires_as_it_was_sent(star, ready, width):
         assert len(sent(rows)) == 6
         flow_control = sum(frame.start == Control.SLP for frame in deframe(rows.values()))
         assert flow_control == sum(record[1:3] == (source, Kind.TX_FCP) for record in bench.records) > 2
+
+
+@pytest.mark.parametrize("width_at", range(9))
+def test_of_packets_under_which_the_width_becomes_1x_no_row_is_where_1x_has_none(star, width_at):
+    """Flow control packets are on the wires from the first cycles on."""
+    bench = star(2, bring_up=False)
+    bench.controls.clear()
+    bench.write_port(0, 1, PortRegister.WIDTH, LinkWidth.X1, cycle=width_at)
+    bench.write_port(1, 1, PortRegister.WIDTH, LinkWidth.X1, cycle=width_at + 1)
+    log, _driven = logs(bench)
+    tap = bench.fabric.tap(0, 0)
+    bench.run(200)
+    framer = Framer()
+    framed = [found for cycle, row in wires(log, 200).items() if (found := framer.take(cycle, *row)) is not None]
+    assert tap.packets(200) == framed
 
 
 def test_asking_in_pieces_gives_the_same(star, ready):
