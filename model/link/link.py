@@ -19,12 +19,11 @@ from ..kernel import DECIDE, NEVER, UPDATE, Kernel
 from ..packet import LinkTransmission, Row, Transmission, idle
 from .playing import PlayedRows, played
 from .row_sums import RowSums
-from .wire_log import WireLog
+from .wire_log import PHASE_MASK, WireLog
 from .wire_tap import WireTap
 
 __all__ = ["Direction", "RowReceiver"]
 
-_PHASE_MASK = 3
 _REMEMBERED = 16
 """Packets to remember before looking whether they have arrived."""
 _DONE_LATENCY = 2
@@ -178,9 +177,12 @@ class Direction:
         self.polling_changed(False)
 
     def begin_anew(self) -> None:
-        """The sender begins to live in the current cycle. The link has been down for longer than anything takes."""
+        """The sender begins to live in the current cycle. The link has been down for longer than anything takes.
+
+        What is played in its place may be known already.
+        """
         self.epoch = now = self._kernel.now
-        self.in_flight.clear()
+        self.in_flight = deque(sending for sending in self.in_flight if sending.w0 >= now)
         self._pitches = deque([(now, _RESET_PITCH)])
         for log in self.logs:
             log.begin_anew(now, _RESET_PITCH)
@@ -253,7 +255,7 @@ class Direction:
     def _has_row(self, cycle: int) -> bool:
         """The sender's width has a row in a cycle, as far as widths are remembered."""
         pitch = next((pitch for since, pitch in reversed(self._pitches) if since <= cycle), 1)
-        return pitch == 1 or not cycle - self.epoch & _PHASE_MASK
+        return pitch == 1 or not cycle - self.epoch & PHASE_MASK
 
     def entering(self, cycle: int) -> Row | None:
         """The row that enters, or entered since the link is up, in a cycle, before injection.

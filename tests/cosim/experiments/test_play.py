@@ -104,7 +104,7 @@ CUT_BEFORE_IT_ARRIVED = 3470114763
 ITS_OWN_AGENT_TAKES_A_LINK_DOWN = 3823515490
 """With this seed a host takes its link down, by an SMP that never was on it."""
 
-NOTHING_TELLS_IDLE_ERRORS = range(3)
+NOTHING_TELLS_IDLE_ERRORS = (0, 2, 3)
 """With these seeds no answer of a PMA differs by errors that were in idle data."""
 
 

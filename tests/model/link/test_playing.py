@@ -11,8 +11,10 @@ from model.packet import DataTransmission, LinkTransmission
 from wire.crc import invert_vcrc, lpcrc, vcrc
 from wire.framing import FramedPacket, Framer
 from wire.packet import build_ud_send
-from wire.stimulus import Play
-from wire.symbols import Control, Row, frame_data_packet, frame_link_packet, idle_row
+from wire.parameters import reset_cycles
+from wire.stimulus import Control, Operation, Play
+from wire.symbols import Control as Symbol
+from wire.symbols import Row, frame_data_packet, frame_link_packet, idle_row
 from wire.trace import Delimiter, Kind, Verdict
 from wire.trace_layout import RxData
 
@@ -68,7 +70,7 @@ def test_whatever_rows_a_capture_is_of_it_is_the_same_from_its_packets():
             flip = choose.choice([1 << choose.randrange(32), 0]), choose.choice([0, 1 << choose.randrange(4)])
             rows[at] = Row(rows[at].data ^ flip[0], rows[at].k ^ flip[1])
         if choose.random() < 0.3:
-            end = choose.choice([Control.EGP, Control.EBP])
+            end = choose.choice([Symbol.EGP, Symbol.EBP])
             rows[choose.randrange(1, len(rows))] = Row(choose.getrandbits(24) << 8 | end, 1)
         # One without an end delimiter whose PktLen was made greater takes idle rows in until that length is reached.
         framer = Framer()
@@ -144,3 +146,15 @@ def test_packets_played_on_a_link_that_is_down_are_gone(star, ready):
     with_plays(bench, packets, ready).run(ready + 500)
     (record,) = bench.of(Kind.RX_DATA, 0, 1)
     assert RxData.delimiter.read(record) == Delimiter.CUT
+
+
+def test_what_is_played_when_the_node_there_comes_back_from_a_reset_is_on_the_wires(star, ready):
+    bench = star(2)
+    back = ready + reset_cycles(list(bench.parameters.nodes.values())[1]) + 1
+    bench.controls.append(Control(ready, Operation.RESET, 1))
+    with_plays(bench, [FramedPacket(back + 2, False, data(), Delimiter.EGP)], ready)
+    log, _other = bench.fabric.keep_logs(0, TO_SWITCH)
+    bench.run(back + 100)
+    first = next(cycle for cycle, _data, _k in log.rows(back + 100) if cycle >= ready + 2)
+    assert first == back + 2
+    assert len(bench.of(Kind.RX_DATA, 0, 1)) == 1
