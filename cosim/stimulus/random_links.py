@@ -9,7 +9,7 @@ from typing import Final
 
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write_port, write_states
 from cosim.stimulus.random_settings import random_gap, random_times
-from cosim.stimulus.row_errors import random_row_error
+from cosim.stimulus.row_errors import link_error, random_row_error
 from cosim.topology.topology import Topology
 from wire.codes import LinkWidth, PortState, max_pkt_len, mtu_code
 from wire.parameters import reset_cycles
@@ -39,6 +39,13 @@ _MOST_DOWN_CYCLES: Final = (1, 4, 20)
 _MOST_UP_CYCLES: Final = (10, 60, 300)
 
 _PORT_DOWN_GAP: Final = (3_000, 60_000)
+_UNHEARD_SHARE: Final = 0.5
+"""Of the ports set Down, those whose neighbour does not hear of it for a while."""
+
+_UNHEARD_CYCLES: Final = (20, 400)
+_LINK_PACKET_CYCLES: Final = 4
+"""From one loss to the next: about as long as a flow control packet is on a link."""
+
 _RESTART_GAP: Final = (4_000, 40_000)
 _STATE_WRITES: Final = (2, 24)
 _MOST_WRITE_CYCLES: Final = (1, 2, 8, 40)
@@ -142,11 +149,26 @@ def _reset(topology: Topology, random: Random, node: str, cycle: int) -> list[Co
 def random_port_downs(
     topology: Topology, random: Random, start: int, end: int, count: Counter[str]
 ) -> Iterator[Control]:
-    """Ports set Down, each by itself."""
+    """Ports set Down, each by itself.
+
+    The initial flow control packets of some get lost for a while. The neighbour, still Active, sends them data, which
+    finds a port in Initialize.
+    """
     ports = topology.linked_ports()
-    for cycle in random_times(random, _PORT_DOWN_GAP, start, end):
+    until = start
+    for cycle in random_times(random, random_gap(random, _PORT_DOWN_GAP), start, end):
+        if cycle < until:
+            continue
         count["port_down"] += 1
-        yield write_port(topology, cycle, random.choice(ports), PortRegister.STATE, PortState.DOWN)
+        port = random.choice(ports)
+        yield write_port(topology, cycle, port, PortRegister.STATE, PortState.DOWN)
+        direction = topology.link_at(port)
+        if direction is not None and random.random() < _UNHEARD_SHARE:
+            until = min(cycle + random.randint(*_UNHEARD_CYCLES), end)
+            for now in range(cycle + 1, until, _LINK_PACKET_CYCLES):
+                count["lost_flow_control"] += 1
+                lost = link_error("lost_flow_control").args()
+                yield Control(now, Operation.INJECT, injection_target(*direction), lost)
 
 
 def random_restarts(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:

@@ -5,10 +5,10 @@ from itertools import pairwise
 from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
-from cosim.stimulus.random_links import random_outages, random_restarts
+from cosim.stimulus.random_links import random_outages, random_port_downs, random_restarts
 from wire.codes import PortState
 from wire.registers import PortRegister, port_address
-from wire.stimulus import Control, Operation
+from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 
 TOPOLOGY = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
 
@@ -41,6 +41,25 @@ def test_some_plugs_are_loose_and_damage_what_is_on_their_links():
     injected = [one for one in controls if one.operation == Operation.INJECT]
     assert {one.target for one in injected} == set(range(2 * len(TOPOLOGY.fabric.links)))
     assert counted["bit_flip"] > 5 < counted["stray_symbol"]
+
+
+def test_of_some_ports_set_down_the_neighbour_does_not_hear_for_a_while():
+    counted: Counter[str] = Counter()
+    controls = list(random_port_downs(TOPOLOGY, Random(1), 0, 4_000_000, counted))
+    cycles = [control.cycle for control in controls]
+    assert cycles == sorted(set(cycles))
+    ports = {(TOPOLOGY.index[port.node], port.number): port for port in TOPOLOGY.linked_ports()}
+    heard = 0
+    for control, following in pairwise(controls):
+        if control.operation == Operation.BUS_WRITE:
+            direction = TOPOLOGY.link_at(ports[control.target, control.args[0] >> 16])
+            heard += following.operation == Operation.BUS_WRITE
+        else:
+            assert direction is not None
+            assert control.target == injection_target(*direction)
+            assert Injection.of(control.args).trigger == Trigger.LINK
+    assert 5 < heard < counted["port_down"] - 5
+    assert counted["lost_flow_control"] == sum(one.operation == Operation.INJECT for one in controls)
 
 
 def test_states_of_both_ends_of_a_link_are_written_behind_down():
