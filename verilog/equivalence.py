@@ -97,6 +97,9 @@ def _proof(module: str, command: str) -> list[str]:
         f"copy {module} {gate}",
         f"mutate {command.format(module=gate)}",
         f"miter -equiv -flatten {module} {gate} {both}",
+        # What both have in common is one: few proofs take longer than a second then, and some would take half an hour.
+        f"opt_merge {both}",
+        f"opt_clean {both}",
         f"sat -prove trigger 0 -timeout {_SECONDS} {both}",
         f"delete {module} {gate} {both}",
     ]
