@@ -25,6 +25,9 @@ _ERROR_FREE: Final = 4
 _TIMES: Final = 8
 """... and the last so many times as long: counts of blocks reach their upper bits, agents take hundreds of MADs."""
 
+_LOAD: Final = 1.0
+"""Heads of several VLs and inputs wait for an output, as seldom with less."""
+
 _SEEDS: Final = 4
 """What its number is multiplied by, for a seed with many MADs."""
 
@@ -44,14 +47,16 @@ class MutationTask:
     node: Literal["switch", "adapter"] = "switch"
     count: int = 1_000
     seed: int = 1
-    checks: int = 8
+    checks: int = 16
     cycles: int = 20_000
 
     def options(self, number: int) -> CheckOptions:
         """Of check 1, 2, ..., of the same fabric."""
         is_long, errors = number % _PERIOD == 0, number % _PERIOD != _ERROR_FREE
         cycles, seed = (self.cycles * _TIMES, number * _SEEDS) if is_long else (self.cycles, number)
-        return CheckOptions(_PORTS, _VLS, cycles=cycles, seed=seed, errors=errors, sim=MODEL, fabric_seed=_FABRIC_SEED)
+        return CheckOptions(
+            _PORTS, _VLS, cycles=cycles, seed=seed, errors=errors, load=_LOAD, sim=MODEL, fabric_seed=_FABRIC_SEED
+        )
 
     @property
     def builds(self) -> list[range]:
