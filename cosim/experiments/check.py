@@ -12,13 +12,14 @@ from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.engines.base import NO_TAPS, WAVES, Taps
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.experiments.perform import perform
+from cosim.stimulus.row_errors import starts_data
 from cosim.topology.topology import Topology
 from cosim.trace.compare import Difference, Names
 from wire.codes import is_multicast_lid
 from wire.mad_packet import is_of_management
 from wire.parameters import SwitchParameters
 from wire.row_crc import PERIOD
-from wire.stimulus import Control, Operation
+from wire.stimulus import Control, Injection, Operation
 from wire.trace import LINK_SOURCE, Kind, Record, Verdict, port_of_source
 from wire.trace_layout import RxData, TxData
 
@@ -157,6 +158,7 @@ class _Losses(Observer):
         self._switches = {index for index, node in nodes if isinstance(node, SwitchParameters)}
         self._grouped = bool(topology.groups)
         self._refused = 0
+        self._invented = 0
         self.sent = 0
         self.acted = 0
         self.verdicts: Counter[str] = Counter()
@@ -165,6 +167,8 @@ class _Losses(Observer):
         """This will be done."""
         if control.operation == Operation.RESET:
             self._reset.add(control.target)
+        elif control.operation == Operation.INJECT and starts_data(Injection.of(control.args)):
+            self._invented += 1
 
     def observe(self, record: Record) -> None:
         """Follow one record."""
@@ -208,6 +212,6 @@ class _Losses(Observer):
 
     @property
     def explained(self) -> int:
-        """Packets that may have been lost to what is in the trace."""
+        """Packets that may have been lost to what is in the trace; one that nobody sent may stand for one that was."""
         inside = (self._inside[node] for node in self._reset)
-        return self._refused + sum(max(0, count) for count in (*self._on_links.values(), *inside))
+        return self._refused + self._invented + sum(max(0, count) for count in (*self._on_links.values(), *inside))

@@ -11,9 +11,12 @@ from typing import Final
 
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.bus_bring_up import write, write_port
+from cosim.stimulus.invented_smps import INVENTED_SMP, random_invented_smps
 from cosim.stimulus.random_congestion import random_congestion
+from cosim.stimulus.random_expiries import random_expiries
 from cosim.stimulus.random_links import RESET_SHARE, random_outages, random_port_downs, random_restarts, sweeps
 from cosim.stimulus.random_mads import random_mad_controls
+from cosim.stimulus.random_overruns import random_overruns
 from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses, random_unplugged_settings
 from cosim.stimulus.random_settings import (
     due,
@@ -87,6 +90,8 @@ def _stalls(scenario: Scenario, topology: Topology, start: int) -> Iterator[Cont
 
 RANDOM_KINDS: Final = (
     *ROW_ERRORS,
+    INVENTED_SMP,
+    "overrun",
     "link_down",
     "width",
     "reset",
@@ -164,7 +169,14 @@ def random_controls(
                 )
                 for direction, port in enumerate(topology.linked_ports())
             ),
-            random_outages(topology, Random(f"{seed}/links"), start, end, count, reset_share),
+            *(
+                random_invented_smps(
+                    Random(f"{seed}/SMPs/{direction}"), direction, topology.pace(port), start, end, count
+                )
+                for direction, port in enumerate(topology.linked_ports())
+            ),
+            random_overruns(topology, Random(f"{seed}/overruns"), start, end, count),
+            random_outages(topology, Random(f"{seed}/links"), start, end, count, reset_share, Random(f"{seed}/haste")),
             random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
             random_restarts(topology, Random(f"{seed}/restarts"), start, end, count),
             random_brief_settings(topology, Random(f"{seed}/watchdogs"), start, end, count),
@@ -177,6 +189,7 @@ def random_controls(
             random_unplugged_settings(topology, Random(f"{seed}/unplugged"), start, end, count),
             random_operational_vls(topology, Random(f"{seed}/operational VLs"), start, end, count),
             random_limits(topology, Random(f"{seed}/limits"), start, end, count),
+            random_expiries(topology, Random(f"{seed}/expiries"), start, end, count),
             random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),
             random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
             random_mad_controls(topology, seed, start, end),

@@ -8,6 +8,7 @@ from typing import Final
 
 from cosim.topology.topology import Topology
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN
+from wire.parameters import SwitchParameters
 
 __all__ = ["random_group", "random_groups"]
 
@@ -20,6 +21,8 @@ _OTHER_SHARE: Final = 0.1
 """Of what is drawn for groups, that for LIDs of none; that for the last of all LIDs."""
 
 _LAST_SHARE: Final = 0.02
+_BEYOND_SHARE: Final = 0.02
+"""That for the first behind the MFT."""
 
 
 def random_groups(hosts: Sequence[str], size: int, random: Random) -> dict[int, tuple[str, ...]]:
@@ -34,5 +37,12 @@ def random_group(topology: Topology, random: Random, *, others: bool) -> int:
     """LID of one of the groups; with OTHERS sometimes of none."""
     if others and (drawn := random.random()) < _OTHER_SHARE:
         lid = random.randint(LID_MULTICAST_MIN, LID_MULTICAST_MAX)
-        return LID_MULTICAST_MAX if drawn < _LAST_SHARE else lid
+        if drawn < _LAST_SHARE:
+            return LID_MULTICAST_MAX
+        return LID_MULTICAST_MIN + _mft_size(topology) if drawn < _LAST_SHARE + _BEYOND_SHARE else lid
     return random.choice(list(topology.groups))
+
+
+def _mft_size(topology: Topology) -> int:
+    """LIDs of the multicast forwarding table of a switch."""
+    return next(node.mft_size for node in topology.fabric.nodes.values() if isinstance(node, SwitchParameters))

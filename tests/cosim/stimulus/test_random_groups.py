@@ -8,10 +8,11 @@ import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.bus_bring_up import bus_bring_up, multicast_entries, node_writes
-from cosim.stimulus.random_groups import random_groups
+from cosim.stimulus.random_groups import random_group, random_groups
 from cosim.stimulus.random_settings import random_forwarding
-from wire.codes import is_multicast_lid
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, is_multicast_lid
 from wire.headers import LRH
+from wire.parameters import SwitchParameters
 from wire.registers import MFT_PAGE, NodeRegister, mft_address, place_of_address
 
 HOSTS = ("H1", "H2", "H3", "H4")
@@ -50,6 +51,14 @@ def test_with_errors_packets_also_go_to_groups_that_nobody_knows_and_are_too_lon
     experiment = grouped(errors=True)
     dlids = {LRH["dlid"].read(packet.data) for packet in experiment.packets() if packet.copies}
     assert dlids > set(experiment.topology.groups)
+
+
+def test_the_first_lid_behind_the_table_is_one_of_those_that_nobody_knows():
+    topology = grouped().topology
+    random = Random(1)
+    drawn = Counter(random_group(topology, random, others=True) for _ in range(2_000))
+    assert drawn[LID_MULTICAST_MIN + SwitchParameters().mft_size] > 10
+    assert drawn[LID_MULTICAST_MAX] > 10
 
 
 def test_bring_up_writes_the_masks_of_the_groups():

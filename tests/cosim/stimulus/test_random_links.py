@@ -6,7 +6,7 @@ from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.random_links import random_outages, random_port_downs, random_restarts
-from wire.codes import PortState
+from wire.codes import LinkWidth, PortState, max_pkt_len, mtu_code
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 
@@ -14,7 +14,7 @@ TOPOLOGY = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).t
 
 
 def outages(reset_share: float, counted: Counter[str]) -> list[Control]:
-    return list(random_outages(TOPOLOGY, Random(1), 0, 4_000_000, counted, reset_share))
+    return list(random_outages(TOPOLOGY, Random(1), 0, 4_000_000, counted, reset_share, Random(2)))
 
 
 def test_a_link_that_is_lost_is_found_again_before_another_is():
@@ -60,6 +60,35 @@ def test_of_some_ports_set_down_the_neighbour_does_not_hear_for_a_while():
             assert Injection.of(control.args).trigger == Trigger.LINK
     assert 5 < heard < counted["port_down"] - 5
     assert counted["lost_flow_control"] == sum(one.operation == Operation.INJECT for one in controls)
+
+
+def test_a_width_is_written_while_both_ports_are_down_for_longer_than_a_packet_takes():
+    widths = {port_address(port.number, PortRegister.WIDTH) for port in TOPOLOGY.linked_ports()}
+    controls = outages(0, Counter())
+    downs = [place for place, one in enumerate(controls) if one.operation == Operation.LINK_DOWN]
+    changes = [controls[place : place + 6] for place in downs if controls[place + 1].operation == Operation.BUS_WRITE]
+    assert len(changes) > 10
+    for _, *states, first, second, up in changes:
+        assert {one.args[1] for one in states} == {PortState.DOWN}
+        assert {one.target for one in states} == {first.target, second.target}
+        assert first.args[0] in widths
+        assert first.args[1] == second.args[1]
+        assert up.operation == Operation.LINK_UP
+        longest = max(max_pkt_len(mtu_code(node.mtu)) for node in TOPOLOGY.fabric.nodes.values())
+        assert up.cycle > second.cycle + 4 * longest
+
+
+def test_some_adapters_are_in_haste_when_their_link_comes_back_1x():
+    index = {TOPOLOGY.index[host] for host in TOPOLOGY.lids}
+    state, width = (port_address(1, register) for register in (PortRegister.STATE, PortRegister.WIDTH))
+    hasty = [
+        (write.args[1], write.cycle - down.cycle)
+        for down, write in pairwise(outages(0, Counter()))
+        if down.args[0] == state and write.args[0] == width and down.target == write.target in index
+        if write.cycle == down.cycle + 1
+    ]
+    assert {learnt for learnt, _ in hasty} == {LinkWidth.X1, LinkWidth.X4}
+    assert len(hasty) > 50
 
 
 def test_states_of_both_ends_of_a_link_are_written_behind_down():
