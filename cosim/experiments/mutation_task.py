@@ -25,8 +25,8 @@ _ERROR_FREE: Final = 4
 _TIMES: Final = 8
 """... and the last so many times as long: counts of blocks reach their upper bits, agents take hundreds of MADs."""
 
-_LOAD: Final = 1.0
-"""Heads of several VLs and inputs wait for an output, as seldom with less."""
+_LOADS: Final = (0.7, 1.0)
+"""In turn. With all that links can carry, heads of several VLs and inputs wait for an output."""
 
 _SEEDS: Final = 4
 """What its number is multiplied by, for a seed with many MADs."""
@@ -54,8 +54,9 @@ class MutationTask:
         """Of check 1, 2, ..., of the same fabric."""
         is_long, errors = number % _PERIOD == 0, number % _PERIOD != _ERROR_FREE
         cycles, seed = (self.cycles * _TIMES, number * _SEEDS) if is_long else (self.cycles, number)
+        load = _LOADS[(number // _PERIOD + number) % len(_LOADS)]
         return CheckOptions(
-            _PORTS, _VLS, cycles=cycles, seed=seed, errors=errors, load=_LOAD, sim=MODEL, fabric_seed=_FABRIC_SEED
+            _PORTS, _VLS, cycles=cycles, seed=seed, errors=errors, load=load, sim=MODEL, fabric_seed=_FABRIC_SEED
         )
 
     @property
