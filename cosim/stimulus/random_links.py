@@ -191,7 +191,7 @@ def random_port_downs(
     The initial flow control packets of some get lost for a while. The neighbour, still Active, sends them data, which
     finds a port in Initialize.
     """
-    ports = topology.linked_ports()
+    ports, lost = topology.linked_ports(), link_error("lost_flow_control").args()
     until = start
     for cycle in random_times(random, random_gap(random, _PORT_DOWN_GAP), start, end):
         if cycle < until:
@@ -200,11 +200,11 @@ def random_port_downs(
         port = random.choice(ports)
         yield write_port(topology, cycle, port, PortRegister.STATE, PortState.DOWN)
         direction = topology.link_at(port)
-        if direction is not None and random.random() < _UNHEARD_SHARE:
+        assert direction is not None
+        if random.random() < _UNHEARD_SHARE:
             until = min(cycle + random.randint(*_UNHEARD_CYCLES), end)
             for now in range(cycle + 1, until, _LINK_PACKET_CYCLES):
                 count["lost_flow_control"] += 1
-                lost = link_error("lost_flow_control").args()
                 yield Control(now, Operation.INJECT, injection_target(*direction), lost)
 
 
