@@ -15,7 +15,7 @@ from .output import SWALLOWED
 
 __all__ = ["FifoInput", "Input", "VoqInput"]
 
-_HEAD_LATENCY = 4
+_HEAD_LATENCY = 5
 """Cycles from a packet's grant until the one behind it is a visible head."""
 _GRANT_TO_LEAVING = 1
 """Cycles from a packet's grant until it leaves its queue."""
@@ -80,13 +80,14 @@ class Input(ABC):
         return not packet.oversize and (room - packet.need) % CREDIT_MODULUS > CREDIT_WINDOW
 
     def _may_go(self, packet: Packet, room: int | None) -> bool:
-        """True if a head is eligible: it has credits or needs none, or is swallowed and its queue's last has ended."""
+        """True if a head is eligible: it has credits or needs none, or is swallowed and has ended."""
         if room is None:
             return True
         if room == SWALLOWED or packet.oversize:
             assert packet.queue is not None
-            last, now = packet.queue[-1], self._kernel.now
-            return last.ended_from <= now or last.join_at >= now
+            queue, now = packet.queue, self._kernel.now
+            # What came before the last has ended when that joins, and it counts from the next cycle but one on.
+            return queue[-1].ended_from <= now or (len(queue) > 1 and queue[-1].join_at >= now - 1)
         return (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW
 
     @abstractmethod

@@ -93,7 +93,8 @@ class CopyQueues(wiring.Component):
 
         # What could go is known when its cycle begins, except for a copy taken in the cycle before: its request
         # lasts a cycle longer, and its output is not available in that cycle.
-        left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]  # none, if there is no visible head
+        left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]  # none, if there is no head
+        visible = [mask & queues.visible[queue].replicate(self.outputs) for queue, mask in enumerate(left)]
         going = [Signal(self.outputs, name=f"going_{queue}") for queue in numbers]
         slots = [self._slots(m, f"slots_{queue}", queue, queues.heads[queue].key.copies) for queue in numbers]
         slots_of_next = [
@@ -104,7 +105,7 @@ class CopyQueues(wiring.Component):
         )
         m.d.sync += [now.eq(following) for now, following in zip(going, goes, strict=True)]
         for place, masks, of in (
-            (self.visible, left, slots),
+            (self.visible, visible, slots),
             (self.requests, going, slots),
             (self.following, goes, slots_of_next),
             (self.starving, lacks, slots_of_next),
@@ -119,8 +120,10 @@ class CopyQueues(wiring.Component):
             queues.stays.eq(Cat((mask & (mask - 1)).any() for mask in left)),
         ]
         for queue in numbers:
-            with m.If(queues.appears[queue]):
-                m.d.sync += left[queue].eq(queues.appearing[queue].key.copies.to)
+            with m.If(queues.starts[queue]):
+                m.d.sync += left[queue].eq(self.copies.to)
+            with m.Elif(queues.loads[queue]):
+                m.d.sync += left[queue].eq(queues.link.successor.key.copies.to)
             with m.Elif(served[queue]):
                 m.d.sync += left[queue].eq(left[queue] & ~self.accepted)
         m.d.sync += [self.copy.shared.eq(served), self.copy.more.eq((served & queues.stays).any())]
@@ -190,7 +193,7 @@ class CopyQueues(wiring.Component):
             unable.append(starves)
             able.append(fit & ~(swallowed & arriving))
         able += [Const(1, 1)] * (self.outputs - self.credited)
-        to = left | Mux(queues.appears[queue], queues.appearing[queue].key.copies.to, 0)
+        to = left | Mux(queues.starts[queue], self.copies.to, 0)
         m.d.comb += [goes.eq(to & Cat(able)), lacks.eq(to[: self.credited] & Cat(unable))]
         return goes, lacks
 

@@ -25,12 +25,13 @@ class PacketQueues(wiring.Component):
         visible: bit q says that queue q has a visible head.
         heads: each visible head.
         starts: mask of the queue whose head the packet that joins is from the next cycle on, none or one.
-        link: who is behind whom. `loads`: as `starts`, of the packet that was behind a head that was taken.
-        appears: mask of queues that have a new visible head in the next cycle, by either.
-        appearing: the heads of those.
+        link: who is behind whom. `loads`: mask of the queue that has got what was behind a head that was taken, none or
+            one. It is a visible head from the cycle after the next on (g+5).
+        shows: mask of the queues that have a visible head in the next cycle, or whose head is taken in this.
         following: what `heads` will be in the next cycle, if it is visible then.
         ended: the end row of the packet that joined last is being stored, or was.
-        arriving: mask of the queue whose last packet has not ended; from the cycle on in which it joins.
+        arriving: mask of the queue whose last packet has not ended; a packet that joins in this cycle counts if it
+            starts.
         take: one-hot, the queue whose head is taken in this cycle (g+1 = x_0, g the cycle of its grant). It is among
             `heads` in the cycle after, for the last time.
         stays: mask of the queues whose head stays, though it is taken.
@@ -49,12 +50,12 @@ class PacketQueues(wiring.Component):
                 "starts": Out(count),
                 "loads": Out(count),
                 "link": Out(SuccessorsSignature(packet)),
-                "appears": Out(count),
+                "shows": Out(count),
                 "ended": In(1),
                 "arriving": Out(count),
                 "take": In(count),
                 "stays": In(count),
-                **dict.fromkeys(("heads", "appearing", "following"), Out(data.ArrayLayout(packet, count))),
+                **dict.fromkeys(("heads", "following"), Out(data.ArrayLayout(packet, count))),
             }
         )
 
@@ -62,7 +63,7 @@ class PacketQueues(wiring.Component):
         """Join, take, then two cycles more to fetch the successor."""
         m = Module()
         count = self.count
-        visible = self.visible
+        held = Signal(count)  # there is a head, visible now or from the next cycle on
         fetches = Signal(count)  # the head was taken in the cycle before, and its successor is being fetched
         more = Signal(count)  # there are packets behind the head
 
@@ -74,12 +75,15 @@ class PacketQueues(wiring.Component):
         unended = Signal(count)
         m.d.comb += [
             named.eq(1 << self.join_queue),
-            empty.eq(named & ~(visible | fetches | self.loads)),
+            empty.eq(named & ~(held | fetches | self.loads)),
             join_mask.eq(Mux(self.join, named, 0)),
         ]
-        m.d.comb += self.arriving.eq(Mux(self.ended, 0, unended | join_mask))
-        m.d.sync += unended.eq(self.arriving)
-        m.d.comb += self.starts.eq(Mux(self.join, empty, 0))
+        m.d.comb += [
+            self.starts.eq(Mux(self.join, empty, 0)),
+            self.shows.eq(held | self.starts),
+            self.arriving.eq(Mux(self.ended, 0, unended | self.starts)),
+        ]
+        m.d.sync += unended.eq(Mux(self.ended, 0, unended | join_mask))
         tail_behind = tails.read_port(domain="comb")
         tail_write = tails.write_port()
         m.d.comb += [
@@ -105,19 +109,18 @@ class PacketQueues(wiring.Component):
             more_behind.eq(tail_loaded.data != self.link.successor.first),
         ]
 
-        # Heads. An empty queue has the packet that may join it for a head that is not visible yet.
+        # Heads. A queue without one has whatever packet joins in its place. What was fetched is from a memory, which
+        # answers late: it is looked at in the cycle in which it is in its register.
         leaves = self.take & ~self.stays
-        m.d.comb += self.appears.eq(self.starts | self.loads)
+        visible_follows = (held & ~leaves) | self.starts
         m.d.sync += [
-            visible.eq((visible & ~leaves) | self.appears),
+            held.eq(visible_follows | self.loads),
+            self.visible.eq(visible_follows),
             fetches.eq(leaves & (more | join_mask)),
             more.eq((more & ~self.loads) | (self.loads & more_behind.replicate(count)) | (join_mask & ~empty)),
         ]
         for queue in range(count):
-            head, joining = self.heads[queue], self.join_packet
-            m.d.comb += [
-                self.appearing[queue].eq(Mux(self.loads[queue], self.link.successor, joining)),
-                self.following[queue].eq(Mux(self.loads[queue], self.link.successor, Mux(empty[queue], joining, head))),
-            ]
-            m.d.sync += head.eq(self.following[queue])
+            following = self.following[queue]
+            m.d.comb += following.eq(Mux(held[queue], self.heads[queue], self.join_packet))
+            m.d.sync += self.heads[queue].eq(Mux(self.loads[queue], self.link.successor, following))
         return m

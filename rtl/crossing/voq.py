@@ -110,12 +110,10 @@ class VirtualOutputQueues(InputQueues):
         requests = Signal(data.ArrayLayout(self.outputs, slots))
         starving = Signal(data.ArrayLayout(self.credited, self.vls))
         needs = self._one_each_needs(m) if self.one_each else []
-        shown = Signal(self.outputs * slots)
-        m.d.comb += shown.eq(queues.visible | queues.appears)
         for output in range(self.outputs):
             for slot in range(slots):
                 queue = output * slots + slot
-                goes = shown[queue]
+                goes = queues.shows[queue]
                 if output < self.credited:
                     facts = heads.facts[output]
                     swallowed = facts.swallows[slot]
@@ -125,7 +123,7 @@ class VirtualOutputQueues(InputQueues):
                         else:
                             key = queues.following[queue].key
                             need, oversize = key.need, key.oversize
-                        waits, fits = shown[queue] & ~facts.blocked, Signal(name=f"fits_{queue}")
+                        waits, fits = goes & ~facts.blocked, Signal(name=f"fits_{queue}")
                         m.d.comb += [
                             fits.eq(data_eligible(facts.room[slot], need, oversize)),
                             starving[slot][output].eq(waits & ~fits),

@@ -115,13 +115,13 @@ def grants_by_passes(load: Load) -> list[tuple[int, int, int, int]]:
             if not waiting:
                 continue
             joined, source, output, slot, number, _, need = load.packets[waiting[0]]
-            visible = joined + 1 if all(cycle < joined - 1 for cycle in before) else before[-1] + 4
+            visible = joined + 1 if all(cycle < joined - 1 for cycle in before) else before[-1] + 5
             readers = sum(not first < g < last for first, last in reads[source])
             if g < visible or readers <= accepts.get(source, 0):
                 continue
             left = room[output][slot]
             if left == SWALLOWED or waiting[0] in load.oversize:
-                last = max(place for place in queue if load.packets[place][0] < g)
+                last = max(place for place in queue if load.packets[place][0] < g - 1 or place == waiting[0])
                 if load.ended[last] > g:
                     continue
             elif left is not None and (left - need) % MODULUS > WINDOW:

@@ -52,7 +52,7 @@ class Packet:
     ended: int = 10**9
 
     def may_go(self, output: int, facts: Facts, last: "Packet", cycle: int) -> bool:
-        """In the cycle after one with these facts; the packet that joined the same queue last has to be there."""
+        """In the cycle after one with these facts; if it is swallowed, LAST of its queue has to have ended."""
         slot = self.left[output]
         if output >= CREDITED:
             return True
@@ -89,14 +89,16 @@ class Reference:
         for queue, packets in self.queues.items():
             if packets and packets[0].left.get(output) == slot:
                 joined, emptied = packets[0].joined, self.emptied[queue]
-                if cycle >= (joined + 1 if emptied < joined - 1 else emptied + 4):
+                if cycle >= (joined + 1 if emptied < joined - 1 else emptied + 5):
                     found.append(queue)
         return found
 
     def eligible(self, cycle: int, place: Place, facts: list[Facts]) -> list[Queue]:
         def may_go(queue: Queue) -> bool:
             of_output = facts[place[0]] if place[0] < CREDITED else Facts()
-            return self.queues[queue][0].may_go(place[0], of_output, self.last[queue], cycle)
+            head, last = self.queues[queue][0], self.last[queue]
+            # A packet joins when those before it have ended; in the cycle before it does not count yet.
+            return head.may_go(place[0], of_output, last if last.joined < cycle - 1 else head, cycle)
 
         return [queue for queue in self.heads(cycle, place) if may_go(queue)]
 

@@ -33,7 +33,7 @@ class Reference:
             return None
         packet, joined = self.queues[queue][0]
         granted = self.last_grant[queue]
-        visible_from = joined + 1 if granted < joined - 1 else granted + 4
+        visible_from = joined + 1 if granted < joined - 1 else granted + 5
         return packet if cycle >= visible_from else None
 
     def leave(self, granted_at: int, queue: int) -> int:
