@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
 from typing import Any
 
 from verilog.synth.device import BLOCK_RAMS, Device
@@ -20,6 +19,12 @@ __all__ = ["fix_block_rams", "stretches"]
 _INPUT = re.compile(r"design\.input_\d+")
 _ROOM = 3 / 4
 """The part of a row that inputs fill; the rest is for other block RAMs, and for wires."""
+
+_TO_THE_MIDDLE = ("buffer.rows", "buffer.", "descriptions.", "successors.")
+"""Parts of names of an input's block RAMs, by how far from the middle of a device, where the crossbar is, they may be.
+
+What goes there in the cycle in which it is read is next to it, then what is read together with that.
+"""
 
 _Modules = dict[str, dict[str, Any]]
 
@@ -40,15 +45,20 @@ def fix_block_rams(modules: _Modules, device: Device) -> None:
     found = stretches(len(inputs), _block_rams(modules, tops[inputs[0]]["type"]), device)
     if not found:
         return
-    own = dict(zip(inputs, found, strict=True))
     others = iter(_from_the_middle(device, {place for stretch in found for place in stretch}))
-    _fix(modules, TOP, "", {name: iter(stretch) for name, stretch in own.items()}, others)
+    rams = _own_block_rams(modules, TOP)
+    for name, stretch in zip(inputs, found, strict=True):
+        own = [path for path in rams if path.startswith(f"{name}.")]
+        for path, place in zip(sorted(own, key=_distance), stretch, strict=True):
+            rams.pop(path)["attributes"]["BEL"] = place
+    for cell in rams.values():
+        cell["attributes"]["BEL"] = next(others)
 
 
 def stretches(inputs: int, block_rams: int, device: Device) -> list[list[str]]:
     """Of each of so many inputs, the places of its block RAMs: side by side, as many inputs in a row as it takes.
 
-    None if there are not rows enough.
+    That next to the middle of the row is first. None if there are not rows enough.
     """
     columns, rows = device.block_ram_columns, device.block_ram_rows
     in_a_row = int(len(columns) * _ROOM) // block_rams
@@ -63,20 +73,29 @@ def stretches(inputs: int, block_rams: int, device: Device) -> list[list[str]]:
         gap = (len(columns) - share * block_rams) // (share + 1)
         for number in range(share):
             at = gap + number * (gap + block_rams)
-            places.append([_place(column, row) for column in columns[at:][:block_rams]])
+            own = columns[at:][:block_rams]
+            is_left = 2 * at + block_rams < len(columns)
+            places.append([_place(column, row) for column in (reversed(own) if is_left else own)])
     return places
 
 
-def _fix(modules: _Modules, module: str, path: str, own: dict[str, Iterator[str]], others: Iterator[str]) -> None:
-    """Give the block RAMs of MODULE places of OTHERS, and an instance's in it those that are its OWN."""
+def _own_block_rams(modules: _Modules, module: str, path: str = "") -> dict[str, dict[str, Any]]:
+    """The block RAMs in MODULE and below, by their paths. Each instance that has some gets a module of its own."""
+    found: dict[str, dict[str, Any]] = {}
     for name, cell in modules[module]["cells"].items():
         if cell["type"] in BLOCK_RAMS:
-            cell["attributes"]["BEL"] = next(others)
+            found[f"{path}{name}"] = cell
         elif cell["type"] in modules and _block_rams(modules, cell["type"]):
             instance = f"{path}{name}"
             modules[instance] = copy.deepcopy(modules[cell["type"]])
             cell["type"] = instance
-            _fix(modules, instance, f"{instance}.", {}, own.get(name, others))
+            found |= _own_block_rams(modules, instance, f"{instance}.")
+    return found
+
+
+def _distance(path: str) -> tuple[int, str]:
+    """Puts an input's block RAMs in the order in which they stand from the middle outwards."""
+    return next((number for number, part in enumerate(_TO_THE_MIDDLE) if part in path), len(_TO_THE_MIDDLE)), path
 
 
 def _block_rams(modules: _Modules, module: str) -> int:

@@ -54,6 +54,26 @@ def test_an_inputs_block_rams_are_neighbours_and_none_has_the_place_of_another()
     assert rows == ["Y22", "Y22", "Y46", "Y46", "Y70", "Y70", "Y82", "Y82"]
 
 
+def test_rows_of_packets_are_next_to_the_middle_of_a_row_where_the_crossbar_is() -> None:
+    modules = switch(inputs=8, block_rams=0)
+    names = ["route.tables", "store.buffer.rows_0", "store.queues.successors.memory", "store.buffer.verdicts"]
+    modules["tables"]["cells"] = {name: cell("DP16KD") for name in names}
+    fix_block_rams(modules, DEVICES["LFE5U-85"])
+    middle = sum(column for column, _ in DEVICES["LFE5U-85"].block_ram_columns) / 52
+    for number in range(8):
+        own = [(place, name) for name, place in places(modules) if name.startswith(f"design.input_{number}.")]
+        columns = {
+            name.removeprefix(f"design.input_{number}.tables."): int(place.split("/")[0][1:]) for place, name in own
+        }
+        order = sorted(columns, key=lambda name: abs(columns[name] - middle))
+        assert order == [
+            "store.buffer.rows_0",
+            "store.buffer.verdicts",
+            "store.queues.successors.memory",
+            "route.tables",
+        ]
+
+
 def test_fewer_inputs_are_in_the_rows_next_to_the_middle() -> None:
     rows = {place.split("/")[1] for places in stretches(4, 16, DEVICES["LFE5U-85"]) for place in places}
     assert rows == {"Y46", "Y70"}
