@@ -323,9 +323,10 @@ class Agent:
         self._switch_info.port_state_change = True
 
     def _trap_event(self, trap: TrapNumber, details: Mapping[str, int] = _NO_DETAILS) -> None:
-        """An event of a trap in the current cycle; the trap is pending in the next, if there is somebody to tell."""
+        """An event of a trap in the current cycle; the trap is pending in the next but one, if there is somebody to
+        tell."""
         is_told = self._port_info.own.master_sm_lid != 0
-        self._kernel.at(self._kernel.now + 1, UPDATE, self._note_event, (trap, details, is_told))
+        self._kernel.at(self._kernel.now + 2, UPDATE, self._note_event, (trap, details, is_told))
 
     def _note_event(self, event: tuple[TrapNumber, Mapping[str, int], bool]) -> None:
         trap, details, is_told = event

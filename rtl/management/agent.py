@@ -189,14 +189,14 @@ class Agent(wiring.Component):
         wrong = state.wrong_p_key if self._is_switch else state.key_violation
         events = wrong.valid if self._is_switch else wrong.found
         m.submodules.latest_events = latest_events = LatestEvents(layout, len(events))
-        told = wrong
+        told, happened = wrong, Signal.like(events)
+        m.d.sync += happened.eq(events)
         if not self._is_switch:
-            told = Signal.like(wrong)
-            with m.If(events.any()):
-                m.d.sync += told.eq(wrong)
+            found, told = Signal.like(wrong), Signal.like(wrong)
+            m.d.sync += [found.eq(wrong), told.eq(found)]
         m.d.comb += [
             parts.traps.told.eq(events),
-            latest_events.happens.eq(events),
+            latest_events.happens.eq(happened),
             *(latest_events.event[name].eq(told[name]) for name, _ in layout),
             latest_events.begins.eq(parts.traps.tells),
             parts.answer_word.told.eq(latest_events.told),

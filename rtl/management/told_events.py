@@ -43,7 +43,8 @@ _OF_SWITCH: Final = data.StructLayout(
 )
 
 WrongPKey: Final = data.StructLayout({"valid": 1, **{name: field.shape for name, field in _OF_SWITCH}})
-"""In this cycle a packet is said to be rejected for its P_Key; in the next, by which port of a switch, and the rest."""
+"""In this cycle a packet is said to be rejected for its P_Key; of an input in the next, of the switch in the next but
+one, by which port of a switch, and the rest."""
 
 
 def told_layout(is_switch: bool) -> data.StructLayout:

@@ -1,6 +1,6 @@
 """Which trap is due (docs/management.md, section 5; IBTA vol 1, 13.4.9 and 14.2.5.1)."""
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.identity import NodeStateSignature
@@ -56,23 +56,25 @@ class Traps(Stage):
     def elaborate(self, platform: object) -> Module:
         """What is pending, whose turn it is, and the timer between traps.
 
-        Events come from all over the node, so what they change is kept a cycle late. Only whether a trap is due looks
-        at those of the cycle before; that one is repressed is of no account while the agent works.
+        Events come from all over the node. What they change shows in the second cycle after theirs, but is kept a cycle
+        late. Only whether a trap is due looks at those that are not kept yet, a cycle ahead; that one is repressed is
+        of no account while the agent works.
         """
         m = Module()
         settings, head = self.settings, self.task.head
         if self._is_switch:
-            can_go, event = settings.traps_can_go, self.node_state.state_reported
+            active, event = Const(1), self.node_state.state_reported
         else:
             host_sm_before = Signal()
             m.d.sync += host_sm_before.eq(self.node_state.host_sm)
-            can_go = settings.traps_can_go & self.node_state.active
+            active = self.node_state.active
             event = self.node_state.host_sm ^ host_sm_before
         traps = len(trap_numbers(self._is_switch))
         pending = Signal(traps)
         counts = [Signal(_COUNT_BITS, name=f"count_{trap}") for trap in range(traps)]
-        events = Signal(traps)  # of the cycle before
-        m.d.sync += events.eq(Mux(settings.sm_known, Cat(event, self.violation, self.told[: traps - FIRST_TOLD]), 0))
+        happened, events = Signal(traps), Signal(traps)  # in the cycle before, and in that before it
+        happens_now = Cat(event, self.violation, self.told[: traps - FIRST_TOLD])
+        m.d.sync += [happened.eq(Mux(settings.sm_known, happens_now, 0)), events.eq(happened)]
         sent = self.sent[:traps]
         named = Signal(traps)  # of which trap the work is
         count = Signal(_COUNT_BITS)
@@ -91,15 +93,18 @@ class Traps(Stage):
             m.d.sync += sent.eq(first_from(m, pending, behind(m, sent)))
         m.d.comb += self.tells.eq(Mux(self.steps.first & self.task.trap, self.sent[FIRST_TOLD:], 0))
 
-        # The timer counts up to a power of two, a cycle ahead.
+        # The timer counts up to a power of two, two cycles ahead: in a register, it is known in the next but one.
         waits, ahead, code = Signal(), Signal(_TIMER_BITS), Signal(_CODE_BITS)
         with m.If(waits):
             m.d.sync += ahead.eq(ahead + 1)
         with m.If(ahead[_UNIT_BITS:].bit_select(code, 1)):
             m.d.sync += waits.eq(0)
         with m.If(self.steps.first & self.task.trap):
-            m.d.sync += [waits.eq(1), ahead.eq(2), code.eq(settings.subnet_timeout)]
-        m.d.comb += self.due.eq((pending | events).any() & ~waits & can_go)
+            m.d.sync += [waits.eq(1), ahead.eq(3), code.eq(settings.subnet_timeout)]
+        # The matcher, which is far, looks at what is due.
+        due = Signal()
+        m.d.sync += due.eq((pending | events | happened).any() & ~waits & settings.traps_can_go)
+        m.d.comb += self.due.eq(due & active)
         return m
 
     def _write_head(self, m: Module, count: Value) -> None:

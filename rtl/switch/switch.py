@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -13,6 +13,7 @@ from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, AgentPort, add_agent, agent_pools
 from rtl.management.attribute_memory import AttributeMap
 from rtl.management.identity import IdentitySignature
+from rtl.management.told_events import WrongPKey
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
 from rtl.registers.port_registers import port_following_layout
@@ -184,14 +185,18 @@ class Switch(wiring.Component):
         return m
 
     def _tell_of_p_keys(self, m: Module, inputs: list[Input], agent_port: AgentPort) -> None:
-        """That a port rejects one is known at once; what is told of it, of the first such port, in the next cycle."""
+        """That a port rejects one is known at once; what is told of it, of the first such port, in the next cycle but
+        one: inputs are all over the switch, and what some of them tell waits on its way."""
         rejects, told = Cat(side.wrong_p_key.valid for side in inputs), agent_port.node_state.wrong_p_key
         first = Signal(len(inputs))
         m.d.sync += first.eq(lowest(m, rejects))
-        m.d.comb += [
-            told.eq(select(first, [side.wrong_p_key for side in inputs])),
-            told.valid.eq(rejects.any()),
-        ]
+        halfway = []
+        for start in range(0, len(inputs), 2):
+            of_some = Signal(WrongPKey, name=f"told_from_{start}")
+            some = [side.wrong_p_key for side in inputs[start : start + 2]]
+            m.d.sync += of_some.eq(select(first[start : start + 2], some))
+            halfway.append(Value.cast(of_some))
+        m.d.comb += [told.eq(any_of(halfway)), told.valid.eq(rejects.any())]
 
     def _tell_of_lids(self, m: Module, bus: NodeBus, registers: NodeRegisters, inputs: list[Input]) -> None:
         """What registers say of LIDs, to the inputs, which are far: a cycle ahead.

@@ -136,10 +136,10 @@ def test_a_trap_is_offered_two_cycles_and_its_steps_after_its_event_is_visible(n
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.run(now + 2000)
     assert [event[:3] for event in node.events] == [
-        (now + 101, "trap"),
-        (now + 101 + 2 + 2, "read", lft_address(SM_LID)),
-        (now + 101 + 2 + WORK, "offer", 2),
-        (now + 101 + 2 + WORK + 73, "freed"),
+        (now + 102, "trap"),
+        (now + 102 + 2 + 2, "read", lft_address(SM_LID)),
+        (now + 102 + 2 + WORK, "offer", 2),
+        (now + 102 + 2 + WORK + 73, "freed"),
     ]
 
 
@@ -147,17 +147,17 @@ def test_a_trap_is_offered_two_cycles_and_its_steps_after_its_event_is_visible(n
 def test_a_trap_stands_still_for_the_test_bus(node, offset):
     now = node.kernel.now
     node.state_changes(now + 100, ACTIVE, DOWN)
-    start = now + 103
+    start = now + 104
     node.hold([start + offset])
     node.run(now + 2000)
     delay = 1 if 0 <= offset < WORK else 0
     assert [cycle for cycle, *_ in node.of("offer")] == [start + WORK + delay]
-    assert [cycle for cycle, *_ in node.of("trap")] == [now + 101]
+    assert [cycle for cycle, *_ in node.of("trap")] == [now + 102]
 
 
 def test_a_trap_is_sent_again_until_it_is_repressed(node):
     now = node.kernel.now
-    start = now + 103
+    start = now + 104
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.run(start + 2 * AGAIN + 1500)
     again = [(start + WORK + turn * (AGAIN + 2), LINK_STATE, 1) for turn in range(3)]
@@ -169,7 +169,7 @@ def test_a_trap_is_sent_again_until_it_is_repressed(node):
 
 def test_the_trap_timer_does_not_stand_still(node):
     now = node.kernel.now
-    start = now + 103
+    start = now + 104
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.hold(range(start + 1000, start + 2000))
     node.run(start + AGAIN + 1000)
@@ -178,7 +178,7 @@ def test_the_trap_timer_does_not_stand_still(node):
 
 def test_the_timer_runs_from_step_0_which_may_be_late(node):
     now = node.kernel.now
-    start = now + 103
+    start = now + 104
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.hold(range(start, start + 50))
     node.run(start + AGAIN + 1000)
@@ -241,10 +241,10 @@ def test_ports_that_change_in_one_cycle_are_one_event(node):
 
 def test_a_trap_says_what_is_visible_at_its_step_0(node):
     now = node.kernel.now
-    start = now + 103
+    start = now + 104
     node.state_changes(now + 100, ACTIVE, DOWN)
-    node.state_changes(start - 1, DOWN, INITIALIZE)
-    node.state_changes(start, INITIALIZE, DOWN)
+    node.state_changes(start - 2, DOWN, INITIALIZE)
+    node.state_changes(start - 1, INITIALIZE, DOWN)
     node.run(now + AGAIN)
     assert [events for _, _, events in traps(node)] == [2]
 
@@ -262,13 +262,13 @@ def test_a_trap_waits_until_the_agent_is_free(node):
     )
 
 
-@pytest.mark.parametrize(("granted", "goes_first"), [(100, "answer"), (101, "trap")])
+@pytest.mark.parametrize(("granted", "goes_first"), [(101, "answer"), (102, "trap")])
 def test_a_trap_goes_before_a_packet_that_could_be_granted_in_that_cycle(node, granted, goes_first):
     now = node.kernel.now
     node.state_changes(now + 100, ACTIVE, DOWN)
     # The matcher would grant in `granted`, if it may.
     node.at(now + granted, MATCH, lambda: node.agent.granted() if not node.of("trap") else None)
-    node.run(now + 102)
+    node.run(now + 103)
     assert bool(node.of("trap")) == (goes_first == "trap")
 
 
@@ -331,8 +331,8 @@ def test_a_trap_that_cannot_be_routed_takes_its_time_and_is_tried_again(node):
     now = node.kernel.now
     node.state_changes(now + 100, ACTIVE, DOWN)
     node.run(now + AGAIN + 1000)
-    assert node.of("trap") == [(now + 101,), (now + 103 + AGAIN,)]
-    assert node.of("freed") == [(now + 103 + WORK,), (now + 103 + AGAIN + 2 + WORK,)]
+    assert node.of("trap") == [(now + 102,), (now + 104 + AGAIN,)]
+    assert node.of("freed") == [(now + 104 + WORK,), (now + 104 + AGAIN + 2 + WORK,)]
 
 
 # Turns.
@@ -409,7 +409,7 @@ def test_trap_144_tells_that_the_host_s_subnet_manager_came_or_went(value):
     host.host_sm(now + 100, value)
     host.run(now + 1000)
     ((cycle, smp),) = sent(host)
-    assert cycle == now + 101 + 2 + WORK
+    assert cycle == now + 102 + 2 + WORK
     said = told(smp)
     assert (said.producer_type, said.trap_number, said.issuer_lid) == (ProducerType.CA, LOCAL, LID)
     details = details_of(said)
@@ -471,7 +471,7 @@ def test_traps_257_and_258_tell_of_the_packet_in_which_the_host_has_found_a_wron
     host.key_violation(now + 101, found, **PACKET)
     host.run(now + 1000)
     ((cycle, smp),) = sent(host)
-    assert cycle == now + 101 + 2 + WORK
+    assert cycle == now + 102 + 2 + WORK
     assert smp.transaction_id == trap << 32 | 1
     said = told(smp)
     assert (said.trap_number, said.notice_type) == (trap, NoticeType.SECURITY)
@@ -515,7 +515,7 @@ def test_trap_259_tells_of_the_packet_that_a_switch_s_port_rejects(node, arrival
     node.p_key_rejected(now + 100, arrival, port, p_key=0x8123, slid=7, dlid=8, sl=14)
     node.run(now + 1000)
     ((cycle, smp),) = sent(node)
-    assert cycle == now + 101 + 2 + WORK
+    assert cycle == now + 102 + 2 + WORK
     said = told(smp)
     assert (said.producer_type, said.trap_number, said.issuer_lid) == (ProducerType.SWITCH, AT_SWITCH, LID)
     details = details_of(said)
@@ -535,7 +535,7 @@ def test_packets_that_ports_reject_in_one_cycle_are_one_event_that_of_the_lowest
 
 @pytest.mark.parametrize(
     ("changed", "told"),
-    [(214, [(218 + WORK, "offer")]), (215, [(218 + WORK, "offer")]), (216, [(216, "freed"), (217, "trap")])],
+    [(213, [(218 + WORK, "offer")]), (214, [(218 + WORK, "offer")]), (215, [(216, "freed"), (217, "trap")])],
 )
 def test_an_agent_whose_trap_is_due_when_it_would_be_free_is_not(node, changed, told):
     now = node.kernel.now
@@ -555,4 +555,4 @@ def test_a_trap_may_be_due_before_the_one_before_has_left(host):
     assert len(sent(host)) == 1
     host.at(now + 3100, DECIDE, host.agent.sent)
     host.run(now + 4000)
-    assert [cycle - now for cycle, _ in sent(host)] == [101 + 2 + WORK, 3100 + 2 + WORK]
+    assert [cycle - now for cycle, _ in sent(host)] == [102 + 2 + WORK, 3100 + 2 + WORK]

@@ -88,9 +88,10 @@ def test_a_port_state_change_is_told() -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
         event = await pulse(bench)
-        # Pending and due from the next cycle on, in which the agent is free; step 0 is in the next cycle but one.
+        # Pending and due from the second cycle on, in which the agent is free; step 0 is in the next cycle but one.
+        await no_trap(bench, 1)
         assert not bench.available
-        work = await bench.trap(event + 3)
+        work = await bench.trap(event + 4)
         assert work.offered == work.start + STEPS
         assert work.outputs == (2,)
         assert work.reads == [(2, lft_address(SM_LID))]
@@ -155,7 +156,7 @@ def test_a_trap_is_sent_again_until_it_is_repressed(code: int) -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench, subnet_timeout=code)
         event = await pulse(bench)
-        start = event + 3
+        start = event + 4
         for _ in range(3):
             work = await bench.trap(start)
             assert work.data == link_state_change(1)
@@ -176,7 +177,7 @@ def test_a_trap_is_sent_again_until_it_is_repressed(code: int) -> None:
 def test_each_event_has_a_transaction_id_of_its_own() -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
-        start = await pulse(bench) + 3
+        start = await pulse(bench) + 4
         await bench.trap(start)
         await pulse(bench)
         await pulse(bench)
@@ -197,11 +198,11 @@ def test_each_event_has_a_transaction_id_of_its_own() -> None:
 def test_what_a_trap_says_is_as_visible_at_its_step_0() -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
-        for offset, told in ((1, 2), (2, 4), (3, 5)):
+        for offset, told in ((1, 2), (2, 4), (3, 5)):  # step 0 is at 4
             event = await pulse(bench)
             bench.at[event + offset] = lambda: bench.drive(state_reported=1)
             bench.at[event + offset + 1] = lambda: bench.drive(state_reported=0)
-            work = await bench.trap(event + 3)
+            work = await bench.trap(event + 4)
             assert work.data == link_state_change(told)
             await bench.until(work.start + 1024 - TO_STEP_0)
             await repress(bench, 128, told if offset < 3 else told + 1)
@@ -213,7 +214,7 @@ def test_what_a_trap_says_is_as_visible_at_its_step_0() -> None:
 def test_an_event_in_the_cycle_of_its_repress_stays() -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
-        start = await pulse(bench) + 3
+        start = await pulse(bench) + 4
         await bench.trap(start)
         now = bench.now
         bench.at[now + TO_STEP_0] = lambda: bench.drive(state_reported=1)
@@ -230,8 +231,8 @@ def test_the_test_bus_holds_up_a_traps_first_step() -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
         event = await pulse(bench)
-        bench.holds = lambda cycle: event + 1 <= cycle <= event + 5
-        work = await bench.trap(event + 6)
+        bench.holds = lambda cycle: event + 2 <= cycle <= event + 6
+        work = await bench.trap(event + 7)
         assert work.answered
 
     on(script)
@@ -242,7 +243,7 @@ def test_a_trap_that_has_no_route_is_dropped_after_its_steps() -> None:
         await know_the_sm(bench)
         bench.registers[lft_address(SM_LID)] = 255
         event = await pulse(bench)
-        work = await bench.trap(event + 3)
+        work = await bench.trap(event + 4)
         assert (work.answered, work.offered) == (True, None)
 
     on(script)
@@ -320,8 +321,9 @@ def test_an_adapter_tells_of_its_hosts_subnet_manager(is_sm: int) -> None:
         bench.drive(host_sm=is_sm)
         event = bench.now
         await bench.cycle()
+        await no_trap(bench, 1)
         assert not bench.available
-        work = await bench.trap(event + 3)
+        work = await bench.trap(event + 4)
         assert work.outputs == (0,)
         mask = ADAPTER_CAPABILITIES | (CapabilityMask.IS_SM if is_sm else 0)
         expected = trap_packet(TrapNumber.LOCAL_CHANGES, 1, ProducerType.CA, lid=LID, capability_mask=mask)
@@ -335,7 +337,7 @@ def test_the_is_sm_of_a_trap_is_that_of_its_step_0(offset: int, told: int) -> No
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
         bench.drive(host_sm=1)
-        start = bench.now + 3
+        start = bench.now + 4
         bench.at[start + offset] = lambda: bench.drive(host_sm=0)
         await bench.cycle()
         work = await bench.trap(start)
@@ -389,8 +391,9 @@ def test_a_wrong_key_that_a_host_finds_is_told(found: KeyViolation, number: Trap
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
         event = await find(bench, found, FIRST)
+        await no_trap(bench, 1)
         assert not bench.available
-        work = await bench.trap(event + 3)
+        work = await bench.trap(event + 4)
         assert work.outputs == (0,)
         assert work.data == bad_key(number, 1, FIRST)
         await repress(bench, number, 1)
@@ -404,7 +407,7 @@ def test_each_key_has_a_trap_of_its_own_and_its_latest_packet() -> None:
         await know_the_sm(bench)
         event = await find(bench, KeyViolation.P_KEY | KeyViolation.Q_KEY, FIRST)
         await find(bench, KeyViolation.Q_KEY, SECOND)
-        start = event + 3
+        start = event + 4
         expected = [bad_key(TrapNumber.BAD_P_KEY, 1, FIRST), bad_key(TrapNumber.BAD_Q_KEY, 2, SECOND)]
         for data in (*expected, expected[0]):
             work = await bench.trap(start)
@@ -415,11 +418,11 @@ def test_each_key_has_a_trap_of_its_own_and_its_latest_packet() -> None:
     on(script, ADAPTER)
 
 
-@pytest.mark.parametrize(("late", "told"), [(-1, (2, SECOND)), (0, (1, FIRST)), (1, (1, FIRST)), (70, (1, FIRST))])
+@pytest.mark.parametrize(("late", "told"), [(-2, (2, SECOND)), (-1, (1, FIRST)), (1, (1, FIRST)), (70, (1, FIRST))])
 def test_a_trap_tells_of_the_packet_that_is_visible_at_its_step_0(late: int, told: tuple[int, dict[str, int]]) -> None:
     async def script(bench: Bench) -> None:
         await know_the_sm(bench)
-        start = bench.now + 3
+        start = bench.now + 4
         bench.at[start + late] = lambda: bench.drive(key_violation={"found": KeyViolation.P_KEY, **SECOND})
         bench.at[start + late + 1] = lambda: bench.drive(key_violation={})
         await find(bench, KeyViolation.P_KEY, FIRST)
@@ -453,9 +456,10 @@ def test_a_p_key_that_a_switch_rejects_is_told_in_turn() -> None:
         await know_the_sm(bench)
         bench.drive(state_reported=1, wrong_p_key={"valid": 1, **REJECTED})
         await bench.cycle()
-        bench.at[bench.now + 1] = lambda: bench.drive(wrong_p_key={})
-        bench.drive(state_reported=0, wrong_p_key=REJECTED)
-        start = bench.now + 2
+        bench.drive(state_reported=0, wrong_p_key={})
+        bench.at[bench.now + 1] = lambda: bench.drive(wrong_p_key=REJECTED)
+        bench.at[bench.now + 2] = lambda: bench.drive(wrong_p_key={})
+        start = bench.now + 3
         work = await bench.trap(start)
         assert work.data == link_state_change(1)
         await bench.until(start + 1024)
