@@ -40,8 +40,10 @@ class HostSend(wiring.Component):
 
     Members:
         streams: of each slot.
-        fill: packets into the send buffer. One is taken in the cycle of `accept` (a); its row r follows at a+3+r, as if
-            it had been on the wires at a+1+r.
+        taken: one is taken, in this cycle (a).
+        fill: packets into the send buffer. `accept` of one taken is in the cycle after, its row r follows at a+3+r, as
+            if it had been on the wires at a+1+r. Until it is whole no other is taken: nobody sees that it is charged
+            so late.
         trace: slots in the order of `SEND_KINDS`.
     """
 
@@ -50,6 +52,7 @@ class HostSend(wiring.Component):
         super().__init__(
             {
                 "streams": Out(HostStreamSignature).array(self.slots),
+                "taken": Out(1),
                 "fill": Out(FillSignature(self.slots)),
                 "trace": Out(TraceSignature(len(SEND_KINDS))),
             }
@@ -69,13 +72,11 @@ class HostSend(wiring.Component):
         length = Signal(LENGTH_BITS)
         m.d.comb += [
             turn.requests.eq(fitting),
-            turn.serve.eq(fill.accept),
+            turn.serve.eq(self.taken),
             turn.served.eq(chosen),
             chosen.eq(Mux(taking, 0, turn.chosen)),
             length.eq(select(chosen, [stream.length for stream in self.streams])),
-            fill.accept.eq(chosen.any()),
-            fill.accept_slot.eq(number_of(chosen)),
-            fill.accept_need.eq(select(chosen, [blocks + 1 for blocks in whole_blocks])),
+            self.taken.eq(chosen.any()),
         ]
 
         # Cycles a+1 to a+n: a word is taken. Row r is made of word r and the last byte of word r-1; the
@@ -83,7 +84,7 @@ class HostSend(wiring.Component):
         row = Signal(StoreRow)
         last_byte = Signal(8)
         word = Array(stream.data for stream in self.streams)[row.slot]
-        with m.If(fill.accept):
+        with m.If(self.taken):
             m.d.sync += [
                 taking.eq(1),
                 row.valid.eq(1),
@@ -91,9 +92,9 @@ class HostSend(wiring.Component):
                 row.first.eq(1),
                 row.last.eq(0),
                 row.accepted.eq(1),
-                row.slot.eq(fill.accept_slot),
+                row.slot.eq(number_of(chosen)),
                 row.n.eq(length),
-                row.need.eq(fill.accept_need),
+                row.need.eq(select(chosen, [blocks + 1 for blocks in whole_blocks])),
             ]
         with m.Else():
             m.d.sync += [
@@ -108,8 +109,13 @@ class HostSend(wiring.Component):
         m.d.sync += last_byte.eq(word)
         m.d.comb += row.data.eq(Cat(word[8:], Mux(row.first, Const(Control.SDP, 8), last_byte)))
 
-        # As rows from the wires, it reaches the buffer two cycles later.
+        # The packet is charged with row 0, and as rows from the wires, they reach the buffer two cycles later.
         registered = Signal(StoreRow)
+        m.d.comb += [
+            fill.accept.eq(row.valid & row.first),
+            fill.accept_slot.eq(row.slot),
+            fill.accept_need.eq(row.need),
+        ]
         m.d.sync += [registered.eq(row), fill.write.eq(registered)]
 
         report(m, self.trace, 0, row.valid & row.first, Send, slot=row.slot, pkt_len=row.n)

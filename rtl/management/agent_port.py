@@ -39,8 +39,7 @@ class AgentPort(wiring.Component):
 
     Members:
         sink: packets for the agent.
-        fill: packets that it offers, to the buffer of its input. One is taken in the cycle of `accept` (a), its rows
-            follow from a+3 on.
+        fill: packets that it offers, to the buffer of its input (see `HostSend`).
         join, packet: it joins its queue.
         bus, hold: see `NodeBus`.
         icrc_errors: see `Agent`.
@@ -117,7 +116,7 @@ class AgentPort(wiring.Component):
 
         # Words to rows, as a host's: the packet is in its slot's stream. Where it goes is said while it is offered.
         output = Signal(range(self._outputs))
-        with m.If(offer.fill.accept):
+        with m.If(offer.taken):
             m.d.sync += output.eq(number_of(agent.to_output))
         for slot, stream in enumerate(offer.streams):
             m.d.comb += [
@@ -125,13 +124,13 @@ class AgentPort(wiring.Component):
                 stream.length.eq(agent.stream.length),
                 stream.data.eq(agent.stream.data),
             ]
-        taken = offer.fill.write
+        written = offer.fill.write
         connect(m, offer.fill, flipped(self.fill))
         m.d.comb += [
             agent.stream.ready.eq(Cat(stream.ready for stream in offer.streams).any()),
-            agent.accepted.eq(offer.fill.accept),
-            self.join.eq(taken.valid & taken.last),
-            *routed(self.packet, taken, output, taken.slot),
+            agent.accepted.eq(offer.taken),
+            self.join.eq(written.valid & written.last),
+            *routed(self.packet, written, output, written.slot),
         ]
         gather(m, self.trace, ((offer.trace, 0), (receive.trace, 0)))
         return m
