@@ -36,27 +36,28 @@ class Lease(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Whole seconds, of the length that they had when it began.
 
-        It expires in the last cycle of the last one, and that cycle already sees it.
+        It expires in the last cycle of the last one, and that cycle already sees it. What it begins with is loaded in
+        every cycle in which it may begin: that it does is known late, and says no more than that it runs.
         """
         m = Module()
+        runs, loads = Signal(), Signal()
         seconds = Signal(self._period_bits)  # left, this one included
-        is_last = Signal()  # there is one
+        is_last = Signal()
         second = Signal(DATA_BITS)
         cycles = Signal(DATA_BITS)  # of this second, the next one included
-        ends, next_ends, starts = Signal(), Signal(), Signal()  # this is the last cycle of a second; the next one is
+        ends, next_ends = Signal(), Signal()  # this is the last cycle of a second; the next one is
         m.d.comb += [
-            self.expired.eq(ends & is_last),
-            starts.eq(self.violated & ((seconds == 0) | self.expired)),
-            next_ends.eq(Mux(starts, self.second == 1, cycles == second)),
+            self.expired.eq(runs & ends & is_last),
+            loads.eq(~runs | self.expired),
+            next_ends.eq(Mux(loads, self.second == 1, cycles == second)),
         ]
-        with m.If(starts | (seconds != 0)):  # else it rests, and so may a simulator
-            m.d.sync += [ends.eq(next_ends), cycles.eq(cycles + 1)]
-        with m.If(starts):
-            m.d.sync += [seconds.eq(self.period), is_last.eq(self.period == 1), second.eq(self.second), cycles.eq(2)]
-        with m.Elif(self.stops):
-            m.d.sync += [seconds.eq(0), is_last.eq(0)]
-        with m.Elif(ends & (seconds != 0)):
+        m.d.sync += [ends.eq(next_ends), cycles.eq(Mux(next_ends, 1, Mux(loads, 2, cycles + 1)))]
+        with m.If(loads):
+            m.d.sync += [seconds.eq(self.period), is_last.eq(self.period == 1), second.eq(self.second)]
+        with m.Elif(ends):
             m.d.sync += [seconds.eq(seconds - 1), is_last.eq(seconds == 2)]
-        with m.If(next_ends):
-            m.d.sync += cycles.eq(1)
+        with m.If(loads & self.violated):
+            m.d.sync += runs.eq(self.period != 0)
+        with m.Elif(self.stops | self.expired):
+            m.d.sync += runs.eq(0)
         return m
