@@ -16,7 +16,7 @@ from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, add_agent
 from rtl.management.identity import IdentitySignature
 from rtl.management.told_events import WrongKey
-from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
+from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page, of_port
 from rtl.registers.node_registers import NodeRegisters
 from rtl.trace import TraceSignature, gather
 from wire.codes import VL15, PortState
@@ -115,7 +115,7 @@ class Adapter(wiring.Component):
         connect(m, agent_port.bus, bus.agent)
         m.d.comb += [
             registers.given.eq(of_page(bus.given, 0)),
-            port.reg.eq(of_page(bus.given, 1)),
+            port.reg.eq(of_port(bus.given, 1)),
             bus.answer.eq(registers.rdata | port.reg_rdata),
             agent_port.hold.eq(bus.hold),
             agent_port.lease_second.eq(registers.lease_second),

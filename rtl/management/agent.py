@@ -25,7 +25,7 @@ from rtl.management.told_events import LatestEvents, told_layout
 from rtl.management.traps import Traps
 from rtl.management.windows import Windows
 from rtl.management.work import Taking, Work
-from rtl.registers.bus import BusSignature, PortAccess
+from rtl.registers.bus import BusSignature, PageAccess
 from rtl.rotation import any_of
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.parameters import NodeParameters, SwitchParameters
@@ -70,7 +70,7 @@ class Agent(wiring.Component):
                 "identity": In(IdentitySignature(is_switch=self._is_switch)),
                 "lease_second": In(DATA_BITS),
                 "node_state": In(NodeStateSignature(parameters)),
-                **({"congestion": In(PortAccess), "congestion_rdata": Out(DATA_BITS)} if self._is_switch else {}),
+                **({"congestion": In(PageAccess), "congestion_rdata": Out(DATA_BITS)} if self._is_switch else {}),
             }
         )
 

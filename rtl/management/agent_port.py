@@ -14,7 +14,7 @@ from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend
 from rtl.management.agent import Agent
 from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_packet import GRH_WORDS, MAD_BLOCKS, MAD_WORDS
-from rtl.registers.bus import BusSignature, PortAccess
+from rtl.registers.bus import BusSignature, PageAccess
 from rtl.rotation import number_of
 from rtl.trace import TraceSignature, gather
 from wire.packet import blocks_of_words
@@ -66,7 +66,7 @@ class AgentPort(wiring.Component):
                 "lease_second": In(DATA_BITS),
                 "trace": Out(TraceSignature(len(AGENT_KINDS))),
                 "node_state": In(NodeStateSignature(parameters)),
-                **({"congestion": In(PortAccess), "congestion_rdata": Out(DATA_BITS)} if self._is_switch else {}),
+                **({"congestion": In(PageAccess), "congestion_rdata": Out(DATA_BITS)} if self._is_switch else {}),
             }
         )
 

@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.management.lease import Lease
 from rtl.management.mad_head import CC_KEY_BITS
 from rtl.management.place import WORD_BITS, fields_in_words, masks, place
-from rtl.registers.bus import PortAccess
+from rtl.registers.bus import PageAccess
 from rtl.rotation import any_of
 from wire.congestion_control import CONGESTION_KEY_INFO, CcAttribute
 from wire.registers import DATA_BITS, congestion_address, place_of_address
@@ -39,7 +39,7 @@ class CcKey(wiring.Component):
     given: In(CC_KEY_BITS)
     answered: Out(1)
     hidden: Out(1)
-    access: In(PortAccess)
+    access: In(PageAccess)
     rdata: Out(DATA_BITS)
 
     def elaborate(self, platform: object) -> Module:

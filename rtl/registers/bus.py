@@ -11,7 +11,7 @@ from wire.registers import ADDRESS_BITS, DATA_BITS
 from wire.trace import Kind
 from wire.trace_layout import BusRead
 
-__all__ = ["BUS_KINDS", "BusSignature", "NodeAccess", "NodeBus", "PortAccess", "of_page"]
+__all__ = ["BUS_KINDS", "BusSignature", "NodeAccess", "NodeBus", "PageAccess", "PortAccess", "of_page", "of_port"]
 
 BusSignature = wiring.Signature(
     {
@@ -33,23 +33,44 @@ Members:
 """
 
 
-PortAccess = data.StructLayout({"select": 1, "write": 1, "read": 1, "offset": 16, "wdata": DATA_BITS})
+_OFFSET_BITS: Final = 16
+
+_PORT_OFFSET_BITS: Final = 8
+"""Of the offsets in a port's page that are of anything."""
+
+
+def _access_layout(offset_bits: int) -> data.StructLayout:
+    return data.StructLayout({"select": 1, "write": 1, "read": 1, "offset": offset_bits, "wdata": DATA_BITS})
+
+
+PageAccess = _access_layout(_OFFSET_BITS)
 """The bus as the registers of a page see it.
 
 `write` and `read` count only where `select`, the decoded page, is high.
 """
 
 
+PortAccess = _access_layout(_PORT_OFFSET_BITS)
+"""The bus as a port's registers see it: `select` says also that the offset has no more bits, once for all of them."""
+
+
 BUS_KINDS: Final = (Kind.BUS_READ,)
 """What slot i of the node bus's trace holds."""
 
-NodeAccess = data.StructLayout({"write": 1, "read": 1, "offset": 16, "page": 8, "wdata": DATA_BITS})
+NodeAccess = data.StructLayout({"write": 1, "read": 1, "offset": _OFFSET_BITS, "page": 8, "wdata": DATA_BITS})
 """An access to any page."""
 
 
 def of_page(access: data.View, page: int) -> Cat:
-    """An access as the registers of a page see it: a `PortAccess`."""
+    """An access as the registers of a page see it: a `PageAccess`."""
     return Cat(access.page == page, access.write, access.read, access.offset, access.wdata)
+
+
+def of_port(access: data.View, port: int) -> Cat:
+    """An access as the registers of this port of the node see it: a `PortAccess`."""
+    offset, beyond = access.offset[:_PORT_OFFSET_BITS], access.offset[_PORT_OFFSET_BITS:]
+    select = (access.page == port) & (beyond == 0)
+    return Cat(select, access.write, access.read, offset, access.wdata)
 
 
 class NodeBus(wiring.Component):
@@ -87,8 +108,8 @@ class NodeBus(wiring.Component):
             given.eq(Mux(self.hold, bus.addr, agent.addr)),
             self.given.write.eq(Mux(self.hold, bus.write, agent.write)),
             self.given.read.eq(Mux(self.hold, bus.read, agent.read)),
-            self.given.offset.eq(given[:16]),
-            self.given.page.eq(given[16:]),
+            self.given.offset.eq(given[:_OFFSET_BITS]),
+            self.given.page.eq(given[_OFFSET_BITS:]),
             self.given.wdata.eq(Mux(self.hold, bus.wdata, agent.wdata)),
         ]
         for first, delayed in (

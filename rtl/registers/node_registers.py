@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.registers.bus import PortAccess
+from rtl.registers.bus import PageAccess
 from rtl.rotation import select
 from wire.registers import DATA_BITS, LEASE_SECOND_AT_RESET, NodeRegister
 
@@ -36,7 +36,7 @@ class NodeRegisters(wiring.Component):
         self._others = tuple(others)
         super().__init__(
             {
-                "given": In(PortAccess),
+                "given": In(PageAccess),
                 "rdata": Out(DATA_BITS),
                 "lease_second": Out(DATA_BITS, init=LEASE_SECOND_AT_RESET),
                 **{register.name.lower(): Out(bits, init=init) for register, (bits, init) in others.items()},

@@ -176,7 +176,7 @@ class PortRegisters(wiring.Component):
         m.d.comb += self.polling.eq(wanted == PortPhysicalState.POLLING)
         is_x1, is_x4 = (self.given.wdata == width for width in (LinkWidth.X1, LinkWidth.X4))
         to_x4 = Signal()
-        m.d.sync += to_x4.eq(is_x4)
+        m.d.sync += to_x4.eq(self.given.wdata & LinkWidth.X4 != 0)  # of the two
         m.d.comb += self.wide_follows.eq(self.wide)
         with m.If(self._writes_soon(m, PortRegister.WIDTH, is_x1 | is_x4)):
             m.d.comb += self.wide_follows.eq(to_x4)

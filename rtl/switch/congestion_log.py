@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.crossing.buffer import LUT_RAM
 from rtl.link.marking import Marked
 from rtl.management.place import WORD_BITS, fields_in_words, place, word_of
-from rtl.registers.bus import PortAccess
+from rtl.registers.bus import PageAccess
 from rtl.rotation import any_of, lowest, select
 from rtl.switch.congestion_window import WINDOW_WORDS, bits_by_word, of_attribute, word_of_access
 from wire.congestion_control import (
@@ -49,7 +49,7 @@ class CongestionLog(wiring.Component):
 
     def __init__(self, ports: int) -> None:
         self._ports = ports
-        super().__init__({"marked": In(Marked).array(ports), "access": In(PortAccess), "rdata": Out(WORD_BITS)})
+        super().__init__({"marked": In(Marked).array(ports), "access": In(PageAccess), "rdata": Out(WORD_BITS)})
 
     def elaborate(self, platform: object) -> Module:
         """The clock; what comes, and in the next cycle what it does to the log; what is read."""

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.place import WORD_BITS, constant_words, fields_in_words, place, word_of
-from rtl.registers.bus import PortAccess
+from rtl.registers.bus import PageAccess
 from rtl.registers.marking import MarkingSettings, switch_marking_layout
 from rtl.rotation import any_of, select
 from rtl.switch.congestion_window import WINDOW_WORDS, bits_by_word, of_attribute, word_of_access
@@ -42,7 +42,7 @@ class CongestionRegisters(wiring.Component):
     def __init__(self, ports: int) -> None:
         self._ports = ports
         super().__init__(
-            {"access": In(PortAccess), "rdata": Out(WORD_BITS), "marking": Out(switch_marking_layout(ports))}
+            {"access": In(PageAccess), "rdata": Out(WORD_BITS), "marking": Out(switch_marking_layout(ports))}
         )
 
     def elaborate(self, platform: object) -> Module:

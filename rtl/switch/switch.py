@@ -14,7 +14,7 @@ from rtl.management.agent_port import AGENT_KINDS, AgentPort, add_agent, agent_p
 from rtl.management.attribute_memory import AttributeMap
 from rtl.management.identity import IdentitySignature
 from rtl.management.told_events import WrongPKey
-from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
+from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page, of_port
 from rtl.registers.node_registers import NodeRegisters
 from rtl.registers.port_registers import port_following_layout
 from rtl.restoration import add_lasting_reset
@@ -270,7 +270,7 @@ class Switch(wiring.Component):
             routing = side.routing
             m.d.comb += [
                 side.p_key_change.eq(p_key_turns.change),
-                port.reg.eq(of_page(bus.given, i + 1)),
+                port.reg.eq(of_port(bus.given, i + 1)),
                 routing.forwarding_write.eq(forwarding_write),
                 routing.multicast_write.eq(multicast_write),
                 routing.sl_to_vl.select.eq(access.page == SL_TO_VL_PAGE + i),

@@ -11,7 +11,7 @@ from rtl.crossing.words import HostStreamSignature, HostWordSignature
 from rtl.management.identity import IdentitySignature, NodeStateSignature
 from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.work import Taking
-from rtl.registers.bus import BusSignature, PortAccess
+from rtl.registers.bus import BusSignature, PageAccess
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.parameters import SwitchParameters
 
@@ -44,7 +44,7 @@ class StandIn(wiring.Component):
                 "identity": In(IdentitySignature(is_switch=self._is_switch)),
                 "lease_second": In(32),
                 "node_state": In(NodeStateSignature(parameters)),
-                **({"congestion": In(PortAccess), "congestion_rdata": Out(32)} if self._is_switch else {}),
+                **({"congestion": In(PageAccess), "congestion_rdata": Out(32)} if self._is_switch else {}),
             }
         )
 
