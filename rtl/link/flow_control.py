@@ -96,17 +96,17 @@ class FlowControl(wiring.Component):
         announces = (self.state != PortState.DOWN) & (self.state != PortState.ACTIVE_DEFER)
 
         # That a packet is granted is known in the cycle after. What it would be is kept until then: of which VL it is,
-        # which `goes`, whose `due` it `clears`, and whether counts began `anew` meanwhile.
+        # which `goes`, which of them became due `meanwhile`, and whether counts began `anew`.
         urgent = Signal(self._vls)
         changed = Signal(self._vls)
         chosen = Signal(self._vls)
         goes = Signal(self._vls)
-        clears = Signal(self._vls)
+        meanwhile = Signal(self._vls)
         anew = Signal()
         packet = self.packet
         m.d.sync += [
             goes.eq(chosen),
-            clears.eq(chosen & ~Mux(set_due, self.operational, 0)),
+            meanwhile.eq(Mux(set_due, self.operational, 0)),
             anew.eq(self.initializing),
         ]
 
@@ -134,9 +134,9 @@ class FlowControl(wiring.Component):
                 m.d.sync += tbs.eq(tbs + self.sent_need)
             m.d.comb += [
                 last.eq(Mux(credits.granted & goes[vl] & ~anew, packet.fccl, last_before)),
-                due.eq(due_before & ~(credits.granted & clears[vl])),
+                due.eq(meanwhile[vl] | (due_before & ~(credits.granted & goes[vl]))),
             ]
-            m.d.sync += [last_before.eq(last), due_before.eq(due | (set_due & self.operational[vl]))]
+            m.d.sync += [last_before.eq(last), due_before.eq(due)]
             with m.If(self.initializing):
                 m.d.sync += [cl.eq(0), tbs.eq(0), abr.eq(0), last_before.eq(0)]
 

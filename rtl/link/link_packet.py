@@ -61,6 +61,7 @@ class LinkPacketCheck(wiring.Component):
         fields = self.fields
         m.d.comb += fields.as_value().eq(Cat(self.received.data[24:32], self.head))
         is_operational = self.operational.bit_select(fields.vl, 1)
+        is_known = fields.op <= FlowControlOp.INIT
         is_set_up = (self.state == PortState.ARMED) | (self.state == PortState.ACTIVE)
 
         result = Signal(LinkResult)
@@ -68,7 +69,7 @@ class LinkPacketCheck(wiring.Component):
             m.d.comb += result.eq(LinkResult.MALFORMED)
         with m.Elif(~self.lpcrc_good):
             m.d.comb += result.eq(LinkResult.LPCRC)
-        with m.Elif(fields.op > FlowControlOp.INIT):
+        with m.Elif(~is_known):
             m.d.comb += result.eq(LinkResult.OP)
         with m.Elif(~is_operational & is_set_up):
             m.d.comb += result.eq(LinkResult.VL)
@@ -76,7 +77,8 @@ class LinkPacketCheck(wiring.Component):
             m.d.comb += result.eq(LinkResult.IGNORED)
         with m.Else():
             m.d.comb += result.eq(LinkResult.GOOD)
-        m.d.comb += self.good.eq(self.received.link_end & (result == LinkResult.GOOD))
+        # Without what only says which of two results a bad one has: much follows from this.
+        m.d.comb += self.good.eq(self.received.link_end & self.lpcrc_good & is_known & is_operational)
 
         m.d.sync += [
             self.result.valid.eq(self.received.link_end | self.received.malformed),
