@@ -184,7 +184,7 @@ class LinkPort(wiring.Component):
 
         # What all stages look at.
         state, sending = port_state.state, self.sending
-        for part in (packet_check, link_packet_check, flow_control, watchdog, transmitter):
+        for part in (packet_check, link_packet_check, flow_control, watchdog):
             m.d.comb += [part.state.eq(state), part.operational.eq(registers.operational)]
 
         # Rows in; framing in cycle c.
@@ -240,6 +240,8 @@ class LinkPort(wiring.Component):
         # Rows out.
         connect(m, transmitter.tx, flipped(self.tx))
         m.d.comb += [
+            transmitter.state_follows.eq(port_state.follows),
+            transmitter.operational_follows.eq(registers.follows.operational),
             transmitter.send.eq(self.send),
             transmitter.granted.eq(sending.credits.granted),
             transmitter.packet.eq(flow_control.packet),

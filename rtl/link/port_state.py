@@ -1,6 +1,6 @@
 """The port state machine (IBTA vol 1, 7.2; docs/pipeline.md, section 5)."""
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,7 +21,8 @@ class PortStateMachine(wiring.Component):
         good_init, good_normal: a good link packet with Op 1, with Op 0.
         good_data: a data packet, not on VL15, got the verdict GOOD (ActiveTrigger).
         timeout: LINK_DOWN_TIMEOUT.
-        state: the state.
+        state: the state. `follows`: that of the next cycle, but where a time-out makes it Down, which is known late,
+            after ActiveDefer.
         changed: `state` differs from that of the cycle before.
         reported: so it does, and SwitchInfo.PortStateChange says so: from Down to Initialize, or to Down other than by
             a register write (docs/management.md, section 5).
@@ -38,6 +39,7 @@ class PortStateMachine(wiring.Component):
     good_data: In(1)
     timeout: In(DurationSignature(PortRegister.LINK_DOWN_TIMEOUT))
     state: Out(PortState, init=PortState.DOWN)
+    follows: Out(PortState)
     changed: Out(1)
     reported: Out(1)
     initializing: Out(1)
@@ -50,12 +52,13 @@ class PortStateMachine(wiring.Component):
         """Build the state machine."""
         m = Module()
         state = self.state
-        following = Signal(PortState)
+        following = self.follows
+        timed_out = Signal()
         m.d.comb += following.eq(state)
         remote_init = Signal()  # the other end takes the port down
         m.d.sync += [
-            state.eq(following),
-            self.changed.eq(following != state),
+            state.eq(Mux(timed_out, PortState.DOWN, following)),
+            self.changed.eq(timed_out | (following != state)),
             self.reported.eq(self.initializing | self.link_downed | remote_init),
         ]
 
@@ -117,7 +120,7 @@ class PortStateMachine(wiring.Component):
                 with m.If(self.up):
                     m.d.comb += [following.eq(PortState.ACTIVE), self.link_recovered.eq(1)]
                 with m.Elif(timer.last):
-                    m.d.comb += [following.eq(PortState.DOWN), self.link_downed.eq(1)]
+                    m.d.comb += [timed_out.eq(1), self.link_downed.eq(1)]
                 with m.Elif(write_down):
                     m.d.comb += following.eq(PortState.DOWN)
         return m

@@ -12,7 +12,7 @@ from rtl.link.row import RowSignature
 from rtl.widths import INDEX_BITS, LENGTH_BITS, NEED_BITS, PORT_BITS, REASON_BITS, SLOT_BITS
 from wire.codes import VL15, PortState
 from wire.crc import VCRC_WIDTH
-from wire.symbols import IDLE_LFSR_BITS, IDLE_LFSR_SEED, IDLE_LFSR_STEPS, IDLE_LFSR_TAPS, LANES, Control, idle_row
+from wire.symbols import IDLE_LFSR_BITS, IDLE_LFSR_SEED, IDLE_LFSR_STEPS, IDLE_LFSR_TAPS, LANES, Control
 from wire.trace import Discard
 
 __all__ = ["IdleData", "SendRow", "SentRow", "Transmitter"]
@@ -22,10 +22,10 @@ class IdleData(wiring.Component):
     """The LFSR behind idle rows.
 
     Members:
-        following: idle_byte(c + 1), in cycle c.
+        byte: idle_byte(c), in cycle c.
     """
 
-    following: Out(8)
+    byte: Out(8)
 
     def elaborate(self, platform: object) -> Module:
         """Build the LFSR: a row's shifts in every cycle."""
@@ -36,7 +36,7 @@ class IdleData(wiring.Component):
         for _ in range(IDLE_LFSR_STEPS):
             bits = [bits[high] ^ bits[low], *bits[:-1]]
         m.d.sync += state.eq(Cat(*bits))
-        m.d.comb += self.following.eq(Cat(*bits[-8:]))
+        m.d.comb += self.byte.eq(state[-8:])
         return m
 
 
@@ -100,7 +100,8 @@ class Transmitter(wiring.Component):
     Members:
         send: rows of data packets, in cycle x_r + 2.
         granted: a flow control packet was, in the cycle before, g; `packet`: see `FlowControlSender`.
-        state, operational: the port's state, and the mask of its operational data VLs.
+        state_follows, operational_follows: the port's state, and the mask of its operational data VLs, in the next
+            cycle.
         wide, phase: the port is 4X; the cycle modulo 4.
         sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
@@ -120,8 +121,8 @@ class Transmitter(wiring.Component):
                 "send": In(SendRow),
                 "granted": In(1),
                 "packet": In(FlowControlFields),
-                "state": In(PortState),
-                "operational": In(vls),
+                "state_follows": In(PortState),
+                "operational_follows": In(vls),
                 "wide": In(1),
                 "phase": In(2),
                 "sent": Out(vls),
@@ -141,22 +142,18 @@ class Transmitter(wiring.Component):
         m = Module()
         send = self.send
 
-        # May the row pass?
+        # May the row pass? What state and VLs say to that is in a register here.
+        passing = Signal(self._vls + 1)  # mask of the slots whose rows may; flow control packets as VL15's
+        manages = Cat(self.state_follows == one for one in (PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE))
+        sends_data = self.state_follows == PortState.ACTIVE
+        m.d.sync += passing.eq(Cat(Mux(sends_data, self.operational_follows, 0), manages.any()))
         is_vl15 = Signal()
-        management_passes = Signal()
-        data_passes = Signal()
         refused_before = Signal()
         passes = Signal()  # but for its packet's life time
         refused, outlived = Signal(), Signal()
         m.d.comb += [
             is_vl15.eq(send.slot == self._vls),
-            management_passes.eq(
-                (self.state == PortState.INITIALIZE)
-                | (self.state == PortState.ARMED)
-                | (self.state == PortState.ACTIVE)
-            ),
-            data_passes.eq((self.state == PortState.ACTIVE) & self.operational.bit_select(send.slot, 1)),
-            passes.eq(~Mux(send.first, send.last, refused_before) & Mux(is_vl15, management_passes, data_passes)),
+            passes.eq(~Mux(send.first, send.last, refused_before) & passing.bit_select(send.slot, 1)),
             outlived.eq(send.ages & send.outlived),
             refused.eq(~passes | outlived),
         ]
@@ -173,9 +170,9 @@ class Transmitter(wiring.Component):
             self.words.eq(Mux(self.packet_sent, index, 0)),
             self.reason.eq(Mux(send.first, reason, Discard.INACTIVE)),
         ]
-        # As `refused` has it of data VLs: VL15 has no credits, and this decides late about VL arbitration.
-        with m.If(send.valid & send.first & ~send.last & ~outlived & data_passes):
-            m.d.comb += self.sent.eq(1 << send.slot)
+        # As `refused` has it of data VLs: VL15 has no credits.
+        with m.If(send.valid & send.first & ~send.last & ~outlived):
+            m.d.comb += self.sent.eq((1 << send.slot) & passing)
 
         m.submodules.dlid = dlid = MulticastDlid()
         m.d.comb += [
@@ -194,22 +191,24 @@ class Transmitter(wiring.Component):
             flow_control.wide.eq(self.wide),
         ]
         with m.If(flow_control.first):
-            m.d.sync += link_refused.eq(~management_passes)
-        link_passes = management_passes & (flow_control.first | ~link_refused)
+            m.d.sync += link_refused.eq(~passing[-1])
+        link_passes = passing[-1] & (flow_control.first | ~link_refused)
 
         row = self._mark(m, index, refused) if self._marking else send.data
         sent, controls = self._renewed(m, is_vl15, row, flow_control)
 
-        # To the wires.
+        # To the wires. That the row goes is known last, so the choice between it and idle data is behind registers.
         m.submodules.idle = idle = IdleData()
-        tx = Signal(8 * LANES, init=idle_row(0).data)
-        tx_k = Signal(LANES)
-        m.d.sync += [tx.eq(idle.following.replicate(LANES)), tx_k.eq(0)]
-        with m.If((send.valid & ~refused) | ((flow_control.first | flow_control.last) & link_passes)):
-            m.d.sync += [tx.eq(sent), tx_k.eq(controls)]
+        goes = Signal()
+        row_before, controls_before = Signal(8 * LANES), Signal(LANES)
+        m.d.sync += [
+            goes.eq((send.valid & ~refused) | ((flow_control.first | flow_control.last) & link_passes)),
+            row_before.eq(sent),
+            controls_before.eq(controls),
+        ]
         m.d.comb += [
-            self.tx.data.eq(tx),
-            self.tx.k.eq(tx_k),
+            self.tx.data.eq(Mux(goes, row_before, idle.byte.replicate(LANES))),
+            self.tx.k.eq(Mux(goes, controls_before, 0)),
             self.tx.valid.eq(self.wide | (self.phase == 0)),
         ]
 

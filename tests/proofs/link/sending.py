@@ -24,12 +24,13 @@ class SendsAsItMay(wiring.Component):
     Either data packets or flow control packets come, in all cycles.
 
     Members:
-        send, granted, state, operational: see `Transmitter`.
+        send, granted, state_follows, operational_follows: see `Transmitter`.
     """
 
     def __init__(self, vls: int) -> None:
         self._vls = vls
-        super().__init__({"send": In(SendRow), "granted": In(1), "state": In(PortState), "operational": In(vls)})
+        follow = {"state_follows": In(PortState), "operational_follows": In(vls)}
+        super().__init__({"send": In(SendRow), "granted": In(1), **follow})
 
     def elaborate(self, platform: object) -> Module:
         """The claim, of the row in the stage in the cycle before."""
@@ -43,10 +44,12 @@ class SendsAsItMay(wiring.Component):
             send.eq(self.send),
             send.valid.eq(self.send.valid & is_data),
             transmitter.granted.eq(self.granted & ~is_data),
-            transmitter.state.eq(self.state),
-            transmitter.operational.eq(self.operational),
+            transmitter.state_follows.eq(self.state_follows),
+            transmitter.operational_follows.eq(self.operational_follows),
             transmitter.wide.eq(1),
         ]
+        state, operational = Signal(PortState, init=PortState.DOWN), Signal(self._vls)
+        m.d.sync += [state.eq(self.state_follows), operational.eq(self.operational_follows)]
 
         # Rows come packet by packet.
         inside = Signal()
@@ -61,10 +64,10 @@ class SendsAsItMay(wiring.Component):
             Assume(~(send.valid & inside) | (send.slot == slot)),
         ]
 
-        manages = Cat(self.state == one for one in (PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE)).any()
+        manages = Cat(state == one for one in (PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE)).any()
         on_vl15 = send.slot == self._vls
-        operational = Cat((send.slot == vl) & self.operational[vl] for vl in range(self._vls)).any()
-        may = Mux(on_vl15, manages, (self.state == PortState.ACTIVE) & operational)
+        on_operational = Cat((send.slot == vl) & operational[vl] for vl in range(self._vls)).any()
+        may = Mux(on_vl15, manages, (state == PortState.ACTIVE) & on_operational)
         refused = Signal()  # a row of the packet was
         goes = send.valid & may & ~swallowed & (send.first | ~refused)
         with m.If(send.valid):
@@ -90,6 +93,7 @@ class SendsAsItMay(wiring.Component):
         ]
         of_sender = (opened.inside(f"flow_control.{name}") for name in ("granted_before", "first", "last", "to_go"))
         m.d.comb += invariants(
+            opened.inside("passing") == Cat(Mux(state == PortState.ACTIVE, operational, 0), manages),
             ~inside | (refused == opened.inside("refused_before")),
             ~is_data | ~Cat(of_sender).any(),
             is_data | ~inside,
@@ -114,8 +118,8 @@ SENDING_PROOFS: Final = (
             Change(
                 "data passes in Armed",
                 "link/transmit.py",
-                "data_passes.eq((self.state == PortState.ACTIVE)",
-                "data_passes.eq((self.state >= PortState.ARMED)",
+                "sends_data = self.state_follows == PortState.ACTIVE",
+                "sends_data = self.state_follows >= PortState.ARMED",
             ),
         ),
     ),
