@@ -104,12 +104,12 @@ class Input(wiring.Component):
         accept = Signal()
         at_once = Signal()
         waiting = Signal()
-        enough = Signal(LENGTH_BITS)
+        # Which of two rows is enough the route says late, so both are kept.
+        enough_ahead, enough_standing, by_partition = Signal(LENGTH_BITS), Signal(LENGTH_BITS), Signal()
         in_time = Signal()
         accepted = Signal()  # in the cycle before
         waits = Const(1) if parameters.forwarding == "store-and-forward" else route.slower | checked
         ahead = header.n - (header.n >> 2)
-        by_partition = checked & ~(route.slower & (ahead > partition.standing))
         m.d.comb += accept.eq(admission.acceptable & ~route.refused)
         m.d.sync += [
             admission.relay.eq(route.relay),
@@ -123,7 +123,9 @@ class Input(wiring.Component):
                 packet.oversize.eq(route.oversize),
                 has_copies.eq(route.has_copies),
                 copies.eq(route.copies),
-                enough.eq(Mux(by_partition, partition.standing, ahead)),
+                enough_ahead.eq(ahead),
+                enough_standing.eq(partition.standing),
+                by_partition.eq(checked & ~(route.slower & (ahead > partition.standing))),
             ]
         with m.If(accept):
             m.d.sync += waiting.eq(waits)
@@ -134,8 +136,10 @@ class Input(wiring.Component):
         else:
             # Which row it is is known a cycle before that row is stored.
             received, is_enough = admission.received, Signal()
+            index = received.index
+            is_there = Mux(by_partition, index == enough_standing, index == enough_ahead)
             follows = (received.body & ~header.valid) | received.end
-            m.d.sync += is_enough.eq(follows & (received.index == enough))
+            m.d.sync += is_enough.eq(follows & is_there)
             m.d.comb += in_time.eq(is_enough & ~(write.last & write.bad) & partition.right)
 
         # Store, queues, readers.

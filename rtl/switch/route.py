@@ -13,7 +13,7 @@ from rtl.link.multicast_dlid import is_multicast
 from rtl.link.packet_check import PacketHeader
 from rtl.switch.multicast import MulticastRoute, multicast_settings_layout, multicast_write_layout
 from rtl.switch.routing_tables import RoutingTables
-from rtl.switch.tables import SlToVl, SlToVlAccess, destination_layout, forwarding_write_layout
+from rtl.switch.tables import SlToVl, destination_layout, forwarding_write_layout, sl_to_vl_access_layout
 from rtl.widths import FREE_BITS, VL_BITS
 from wire.codes import LID_PERMISSIVE, LNH, VL15, max_pkt_len, mtu_code
 from wire.trace import Verdict
@@ -22,12 +22,12 @@ __all__ = ["Route", "RoutingSignature", "port_facts_layout"]
 
 
 def port_facts_layout(vls: int) -> data.StructLayout:
-    """What routing must know of an output, as visible.
+    """What routing must know of an output.
 
-    `operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide_follows` says that
-    it will be 4X in the next cycle. `outbound`, `raw_outbound`: P_Keys and raw packets are checked on departure.
+    `operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide` says that it is 4X.
+    `outbound`, `raw_outbound`: P_Keys and raw packets are checked on departure.
     """
-    return data.StructLayout({"operational": vls, "mtu": 3, "wide_follows": 1, "outbound": 1, "raw_outbound": 1})
+    return data.StructLayout({"operational": vls, "mtu": 3, "wide": 1, "outbound": 1, "raw_outbound": 1})
 
 
 _Candidate = data.StructLayout({"vl": VL_BITS, "vl_map": 1, "oversize": 1, "slower": 1, "departure": 1})
@@ -42,7 +42,7 @@ class RoutingSignature(wiring.Signature):
         lookup_dlid: the DLID of a packet whose row 1 is on the wires, in this cycle (h). `concerned`: there may be one.
         own_wide_follows: the port will be 4X in the next cycle.
         inbound, raw_inbound: P_Keys and raw packets are checked on arrival.
-        outputs: facts of all ports from 1 on.
+        outputs: facts of all ports from 1 on, as they will be in the next cycle.
         forwarding_top: LinearFDBTop, as it will be in the next cycle.
         forwarding_write: to the input's copy of the forwarding table.
         multicast, multicast_write: the same of multicast packets.
@@ -63,7 +63,7 @@ class RoutingSignature(wiring.Signature):
                 "forwarding_write": Out(forwarding_write_layout(destination_layout(ports))),
                 "multicast": Out(multicast_settings_layout(ports)),
                 "multicast_write": Out(multicast_write_layout(ports)),
-                "sl_to_vl": Out(SlToVlAccess),
+                "sl_to_vl": Out(sl_to_vl_access_layout(ports)),
                 "sl_to_vl_rdata": In(VL_BITS),
             }
         )
@@ -146,8 +146,11 @@ class Route(wiring.Component):
         # What registers far from here say is made ready with the look-up.
         own_narrow, narrower = Signal(), Signal(self.ports)  # than the output
         beyond_top = Signal()
-        lid, wide_outputs = routing.lookup_dlid, Cat(facts.wide_follows for facts in routing.outputs)
+        lid, wide_outputs = routing.lookup_dlid, Cat(facts.wide for facts in routing.outputs)
+        at_reset = {"operational": (1 << self.vls) - 1, "mtu": mtu_code(self.mtu)}
+        outputs = Signal(data.ArrayLayout(port_facts_layout(self.vls), self.ports), init=[at_reset] * self.ports)
         m.d.sync += [
+            outputs.eq(routing.outputs),
             own_narrow.eq(~routing.own_wide_follows),
             narrower.eq(Mux(routing.own_wide_follows, 0, wide_outputs)),
         ]
@@ -173,7 +176,7 @@ class Route(wiring.Component):
         candidates = []
         for output in range(self.ports):
             candidate = Signal(_Candidate, name=f"candidate_{output}")
-            facts, vl = routing.outputs[output], sl_to_vl.vls[output]
+            facts, vl = outputs[output], sl_to_vl.vls[output]
             m.d.comb += [
                 candidate.vl.eq(vl),
                 candidate.vl_map.eq(~is_vl15 & ((vl >= self.vls) | ~facts.operational.bit_select(vl, 1))),

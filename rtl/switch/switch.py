@@ -16,7 +16,6 @@ from rtl.management.identity import IdentitySignature
 from rtl.management.told_events import WrongPKey
 from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page, of_port
 from rtl.registers.node_registers import NodeRegisters
-from rtl.registers.port_registers import port_following_layout
 from rtl.restoration import add_lasting_reset
 from rtl.rotation import any_of, how_many, lowest, select
 from rtl.switch.congestion_log import CongestionLog
@@ -33,8 +32,8 @@ from rtl.switch.tables import (
     forwarding_write_layout,
 )
 from rtl.trace import TraceSignature, gather, report
-from rtl.widths import LIFE_BITS, VL_BITS
-from wire.codes import LID_MULTICAST_MAX, mtu_code
+from rtl.widths import LIFE_BITS, SL_BITS, VL_BITS
+from wire.codes import LID_MULTICAST_MAX
 from wire.forwarding_tables import LFT_NO_ROUTE, LINEAR_FORWARDING_TABLE
 from wire.parameters import SwitchParameters
 from wire.registers import CONGESTION_PAGE, LFT_PAGE, SL_TO_VL_PAGE, NodeRegister
@@ -109,12 +108,8 @@ class Switch(wiring.Component):
         inputs = [Input(parameters) for _ in ports]
 
         # From the wires to the inputs, and back to the wires.
-        # What routing must know of the outputs is in registers between ports and inputs, which may be a switch apart.
+        # Inputs have registers of their own for what routing must know of the outputs, which may be a switch apart.
         facts = Signal(data.ArrayLayout(port_facts_layout(parameters.vls), len(ports)))
-        at_reset = {"operational": (1 << parameters.vls) - 1, "neighbor_mtu": mtu_code(parameters.mtu)}
-        shown = Signal(
-            data.ArrayLayout(port_following_layout(parameters.vls), len(ports)), init=[at_reset] * len(ports)
-        )
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
             m.submodules[f"port_{i}"] = port
             m.submodules[f"input_{i}"] = side
@@ -131,15 +126,14 @@ class Switch(wiring.Component):
                 side.routing.inbound.eq(port.partition.inbound),
                 side.routing.raw_inbound.eq(port.partition.raw_inbound),
                 side.routing.outputs.eq(facts),
-                facts[i].operational.eq(shown[i].operational),
-                facts[i].mtu.eq(shown[i].neighbor_mtu),
-                facts[i].wide_follows.eq(port.sending.wide_follows),
-                facts[i].outbound.eq(shown[i].partition.outbound),
-                facts[i].raw_outbound.eq(shown[i].partition.raw_outbound),
+                facts[i].operational.eq(port.follows.operational),
+                facts[i].mtu.eq(port.follows.neighbor_mtu),
+                facts[i].wide.eq(port.sending.wide_follows),
+                facts[i].outbound.eq(port.follows.partition.outbound),
+                facts[i].raw_outbound.eq(port.follows.partition.raw_outbound),
                 port.xmit_constraints.eq(how_many(other.xmit_constraint[i] for other in inputs if other is not side)),
             ]
             m.d.comb += [port.free[vl].eq(side.free[vl]) for vl in range(parameters.vls)]
-            m.d.sync += shown[i].eq(port.follows)
 
         # The last input and output are the agent's.
         crossed = len(ports) + 1
@@ -266,6 +260,17 @@ class Switch(wiring.Component):
         m.submodules.p_key_turns = p_key_turns = PKeyTurns(count)
         m.d.comb += p_key_turns.access.eq(access)
         multicast_write = multicast_written(m, access, count, self.parameters.mft_size)
+
+        # The inputs' tables are far: which one an access is for, and which output, is known with it.
+        addressed = Signal(count)
+        writing_vl, reading_vl = Signal(count), Signal(count)
+        is_vl = given.wdata[VL_BITS:] == 0
+        of_tables = Cat(given.page == SL_TO_VL_PAGE + i for i in range(count))
+        m.d.sync += [
+            addressed.eq(Cat(given.offset[SL_BITS:] == output + 1 for output in range(count))),
+            writing_vl.eq(Mux(given.write & is_vl, of_tables, 0)),
+            reading_vl.eq(Mux(given.read, of_tables, 0)),
+        ]
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
             routing = side.routing
             m.d.comb += [
@@ -273,10 +278,10 @@ class Switch(wiring.Component):
                 port.reg.eq(of_port(bus.given, i + 1)),
                 routing.forwarding_write.eq(forwarding_write),
                 routing.multicast_write.eq(multicast_write),
-                routing.sl_to_vl.select.eq(access.page == SL_TO_VL_PAGE + i),
-                routing.sl_to_vl.write.eq(access.write & (access.wdata[VL_BITS:] == 0)),
-                routing.sl_to_vl.read.eq(access.read),
-                routing.sl_to_vl.offset.eq(access.offset),
+                routing.sl_to_vl.write.eq(writing_vl[i]),
+                routing.sl_to_vl.read.eq(reading_vl[i]),
+                routing.sl_to_vl.outputs.eq(addressed),
+                routing.sl_to_vl.sl.eq(access.offset),
                 routing.sl_to_vl.vl.eq(access.wdata),
             ]
         congestion = [m.submodules.congestion_registers, m.submodules.congestion_log]

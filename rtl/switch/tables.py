@@ -13,10 +13,10 @@ from rtl.widths import SL_BITS, VL_BITS
 __all__ = [
     "ForwardingTable",
     "SlToVl",
-    "SlToVlAccess",
     "destination_layout",
     "destination_of",
     "forwarding_write_layout",
+    "sl_to_vl_access_layout",
     "table_depth",
 ]
 
@@ -86,11 +86,14 @@ class ForwardingTable(wiring.Component):
 
 _SLS = 1 << SL_BITS
 
-SlToVlAccess = data.StructLayout({"select": 1, "write": 1, "read": 1, "offset": 16, "vl": VL_BITS})
-"""An access from the register bus, at the node's registered bus stage.
 
-`select` says that it is for this input port's table; `offset` is `out_port << 4 | sl`.
-"""
+def sl_to_vl_access_layout(ports: int) -> data.StructLayout:
+    """An access from the register bus, at the node's registered bus stage.
+
+    `write`, `read`: it is for this input port's table. `outputs` is the mask of the output port that it names, if there
+    is one.
+    """
+    return data.StructLayout({"write": 1, "read": 1, "outputs": ports, "sl": SL_BITS, "vl": VL_BITS})
 
 
 class SlToVl(wiring.Component):
@@ -110,7 +113,7 @@ class SlToVl(wiring.Component):
             {
                 "sl": In(SL_BITS),
                 "vls": Out(data.ArrayLayout(VL_BITS, ports)),
-                "access": In(SlToVlAccess),
+                "access": In(sl_to_vl_access_layout(ports)),
                 "rdata": Out(VL_BITS),
             }
         )
@@ -130,21 +133,19 @@ class SlToVl(wiring.Component):
         lookup = memory.read_port(domain="comb")
         bus = memory.read_port(domain="comb")
         access = self.access
-        addressed = Signal(self.ports)
         m.d.comb += [
-            addressed.eq(Cat(access.select & (access.offset[SL_BITS:] == output + 1) for output in range(self.ports))),
             lookup.addr.eq(self.sl),
             self.vls.eq(lookup.data),
-            write.addr.eq(access.offset),
+            write.addr.eq(access.sl),
             write.data.eq(access.vl.replicate(self.ports)),
-            write.en.eq(Mux(access.write, addressed, 0)),
+            write.en.eq(Mux(access.write, access.outputs, 0)),
         ]
 
         # A bus read returns what is visible in the cycle after its stage.
         reading = Signal(self.ports)
         m.d.sync += [
-            bus.addr.eq(access.offset),
-            reading.eq(Mux(access.read, addressed, 0)),
+            bus.addr.eq(access.sl),
+            reading.eq(Mux(access.read, access.outputs, 0)),
             self.rdata.eq(select(reading, [bus.data[output] for output in range(self.ports)])),
         ]
         return m

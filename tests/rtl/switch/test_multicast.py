@@ -37,7 +37,7 @@ class Bench:
         for facts in dut.routing.outputs:
             ctx.set(facts.operational, (1 << VLS) - 1)
             ctx.set(facts.mtu, MTU_512)
-            ctx.set(facts.wide_follows, 1)
+            ctx.set(facts.wide, 1)
         for slot in range(VLS + 1):
             ctx.set(dut.free[slot], 100)
         self.defaults()
@@ -54,7 +54,7 @@ class Bench:
         self._ctx.set(write.part, 0)
 
     async def map(self, port: int, sl: int, vl: int) -> None:
-        access = {"select": 1, "write": 1, "offset": port << 4 | sl, "vl": vl}
+        access = {"write": 1, "outputs": to(port), "sl": sl, "vl": vl}
         self._ctx.set(self._dut.routing.sl_to_vl, access)
         await self._ctx.tick()
         self._ctx.set(self._dut.routing.sl_to_vl.write, 0)
@@ -157,7 +157,7 @@ def test_multicast_is_checked_on_arrival_only_and_from_1x_waits_for_what_follows
         await it.write(KNOWN, 0b11110)
         for facts in dut.routing.outputs:
             ctx.set(facts.outbound, 1)
-            ctx.set(facts.wide_follows, 0)
+            ctx.set(facts.wide, 0)
         ctx.set(dut.routing.inbound, 1)
         await it.ask(KNOWN)
         assert [ctx.get(one) for one in (dut.arrival, dut.departure, dut.slower)] == [1, 0, 0]
