@@ -147,8 +147,11 @@ class PortCounters(wiring.Component):
         # In the next cycle it is added to what is kept, or what a write gives to nothing.
         at, adds = Signal(self._word_bits), Signal()
         m.d.sync += [at.eq(word), adds.eq(works)]
-        extended_low, kept, total = Signal(DATA_BITS), Signal(_Word), Signal(_Word)
+        kept, total = Signal(_Word), Signal(_Word)
         before = _kept(m, (1 << self._word_bits, word, at), total.as_value(), adds)
+        # That a counter was exceeded is known last. EXTENDED_LOW, which is all ones then, has it beside its bits.
+        low_bits, low_exceeded = Signal(DATA_BITS), Signal()
+        extended_low = low_bits | low_exceeded.replicate(DATA_BITS)
         given, sets, gives_above = self._give(m, access, extended_low)
         waited, ones = self._wait(m, word, works, sets)
         for lane in range(LANES):
@@ -170,14 +173,13 @@ class PortCounters(wiring.Component):
             shows_low.eq(access.extended_low & self.reg.read),
             shows_errors.eq(access.expired & self.reg.read),
         ]
-        others = Mux(shows_low, extended_low, 0) | Mux(shows_errors, errors, 0)
-        value, upper = self._show(m, access, total, others)
+        others = Mux(shows_low, low_bits, 0) | Mux(shows_errors, errors, 0)
+        value, upper = self._show(m, access, total, others, shows_low & low_exceeded)
         m.d.comb += self.value.eq(value)
         with m.If(upper):
-            lower = Cat(total[0].value, total[1].value)
-            m.d.sync += extended_low.eq(lower | total[-1].exceeded.replicate(DATA_BITS))
+            m.d.sync += [low_bits.eq(Cat(total[0].value, total[1].value)), low_exceeded.eq(total[-1].exceeded)]
         with m.If(access.extended_low & self.reg.write):
-            m.d.sync += extended_low.eq(self.reg.wdata)
+            m.d.sync += [low_bits.eq(self.reg.wdata), low_exceeded.eq(0)]
         return m
 
     def _decode(self, m: Module) -> _Access:
@@ -341,11 +343,13 @@ class PortCounters(wiring.Component):
                 m.d.sync += field.eq(field + 1)
         return Cat(above, *reversed(fields))
 
-    def _show(self, m: Module, access: _Access, total: data.View, others: Value) -> tuple[Value, Signal]:
+    def _show(
+        self, m: Module, access: _Access, total: data.View, others: Value, ones: Value
+    ) -> tuple[Value, Signal]:
         """What a read showed in the cycle before, of a counter all ones if it was more than its register has. A read in
         this cycle shows an upper half.
 
-        OTHERS: what a read of something else shows in this cycle.
+        OTHERS: what a read of something else shows in this cycle; all ones, whatever it is, with ONES.
         """
         shows, ends, two, upper = Signal(LANES), Signal(LANES), Signal(), Signal()
         first, last = (access.two, 0, access.upper, 0), (0, access.two, 0, access.upper)
@@ -360,7 +364,7 @@ class PortCounters(wiring.Component):
         visible, exceeded = Signal(DATA_BITS), Signal()
         m.d.sync += [
             visible.eq(Cat(lower, higher) | others),
-            exceeded.eq(select(ends, [lane.exceeded for lane in total])),
+            exceeded.eq(select(ends, [lane.exceeded for lane in total]) | ones),
         ]
 
         # In the next cycle: which of its bits the register has.
@@ -372,7 +376,7 @@ class PortCounters(wiring.Component):
             narrow[0].eq(Cat(_is_one_of(self.reg.offset, offsets) for offsets in of_widths)),
             narrow[1].eq(narrow[0]),
             has.eq(Cat(~narrow[0][: place + 1].any() for place in range(len(widths)))),
-            wide.eq(two | upper),
+            wide.eq(two | upper | ones),
         ]
         stretches = [end - begin for begin, end in pairwise([*widths, LANE_BITS])]
         within = (bit.replicate(bits) for bit, bits in zip(has, stretches, strict=True))
@@ -418,20 +422,24 @@ def _add(
     """TOTAL is the sum, lane by lane. What says that a counter was exceeded stays.
 
     One chain of carries, with a place below each lane: two ones there give a carry, the one more, and a single one,
-    where it is joined with the lane below, passes that one's on.
+    where it is joined with the lane below, passes that one's on. The last carry comes latest: a place above all lanes
+    has one of its own where the last lane was exceeded before, and passes that on.
     """
     below: Value = Const(0, 1)
     operands: list[tuple[Value, Value]] = []
     for lane, (more, one) in enumerate(zip(added, ones, strict=True)):
         operands += [(one, one | below), (kept[lane].value, Cat(more, Const(0, LANE_BITS))[:LANE_BITS])]
         below = joined[lane]
-    chain = Signal(LANES * (LANE_BITS + 1) + 1)
+    operands.append((kept[-1].exceeded, Const(1, 1)))
+    chain = Signal(LANES * (LANE_BITS + 1) + 2)
     m.d.comb += chain.eq(Cat(first for first, _ in operands) + Cat(second for _, second in operands))
     for lane in range(LANES):
         *value, carry = chain[1 + lane * (LANE_BITS + 1) :][: LANE_BITS + 1]
         m.d.comb += [
             total[lane].value.eq(Cat(value)),
-            total[lane].exceeded.eq(kept[lane].exceeded | (carry ^ joined[lane])),
+            total[lane].exceeded.eq(
+                kept[lane].exceeded | (carry ^ joined[lane]) if lane < LANES - 1 else chain[-1],
+            ),
         ]
 
 
