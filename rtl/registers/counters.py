@@ -39,6 +39,12 @@ _ERROR_BITS: Final = 2
 _ACCESSES: Final = 15
 """To a port's counters, in twice as many cycles, with which nothing is lost."""
 
+_TOGETHER: Final = 4
+"""As many counters have one register, which says that one of them counts."""
+
+_OFFSET_BITS: Final = 8
+"""Of a register's offset; of one that is larger there is no register."""
+
 _CODE_BITS: Final = 4
 """Of numbers that go on in another order than that of their values."""
 
@@ -138,10 +144,14 @@ class PortCounters(wiring.Component):
         m.d.comb += [word.eq(Mux(access.may_be, access.word, turn)), works.eq(access.may_be | (left != 0))]
         with m.If((word == turn) & (left != 0)):
             m.d.sync += [left.eq(left - 1), turn.eq(self._following(turn))]
-        # That something counts is known late in its cycle, of what is not counted late: a register is between.
-        counts, counted = dict(self.counts.shape()), Signal()
-        m.d.sync += counted.eq(Cat(self.counts[name] for name in counts if name not in COUNTED_LATE).any())
-        with m.If(counted | Cat(self.counts[name] for name in counts if name in COUNTED_LATE).any()):
+        # That something counts is known late in its cycle, of what is not counted late: registers are between, each
+        # for a few counters.
+        names = [name for name, _ in self.counts.shape()]
+        late = Cat(self.counts[name] for name in names if name in COUNTED_LATE)
+        soon = Cat(self.counts[name] for name in names if name not in COUNTED_LATE)
+        counted = [Signal(name=f"counted_{first}") for first in range(0, len(soon), _TOGETHER)]
+        m.d.sync += [some.eq(soon.word_select(at, _TOGETHER).any()) for at, some in enumerate(counted)]
+        with m.If(Cat(late, *counted).any()):
             m.d.sync += left.eq(len(self._words))
 
         # In the next cycle it is added to what is kept, or what a write gives to nothing.
@@ -173,9 +183,10 @@ class PortCounters(wiring.Component):
             shows_low.eq(access.extended_low & self.reg.read),
             shows_errors.eq(access.expired & self.reg.read),
         ]
-        others = Mux(shows_low, low_bits, 0) | Mux(shows_errors, errors, 0)
-        value, upper = self._show(m, access, total, others, shows_low & low_exceeded)
-        m.d.comb += self.value.eq(value)
+        others, value = Signal(DATA_BITS), Signal(DATA_BITS)
+        m.d.sync += others.eq(Mux(shows_low, low_bits, 0) | Mux(shows_errors, errors, 0))
+        upper = self._show(m, access, total, shows_low & low_exceeded, value)
+        m.d.comb += self.value.eq(value | others)
         with m.If(upper):
             m.d.sync += [low_bits.eq(Cat(total[0].value, total[1].value)), low_exceeded.eq(total[-1].exceeded)]
         with m.If(access.extended_low & self.reg.write):
@@ -183,35 +194,38 @@ class PortCounters(wiring.Component):
         return m
 
     def _decode(self, m: Module) -> _Access:
-        """What there is on the bus, by what was given in the cycle before: offset and value are looked at then, that it
-        is for this port comes late. That it is to one of the counters' rows is known soonest."""
-        given, reg = self.given, self.reg
+        """What there is on the bus, by what was given in the cycle before: offset and value are looked at then. That it
+        is for this port comes late, and is taken of this cycle, as is that the offset has no more bits than are looked
+        at. That it is to one of the counters' rows is known soonest."""
+        reg, offset = self.reg, self.given.offset[:_OFFSET_BITS]
+        selected = Signal()
+        m.d.sync += selected.eq(self.given.select & ~self.given.offset[_OFFSET_BITS:].any())
         access = _Access(
             *(
                 Signal(shape, name=name)
                 for name, shape in zip(_Access._fields, (self._word_bits, 1, 1, 1, LANES, 1, 1, 1, 1), strict=True)
             )
         )
-        row, column = given.offset[COLUMN_BITS:], given.offset[:COLUMN_BITS]
+        row, column = offset[COLUMN_BITS:], offset[:COLUMN_BITS]
         rows = {register >> COLUMN_BITS for register in (*self._places, *HIGH_OF_COUNTER.values())}
         of_row, of_extended_low, of_expired = Signal(), Signal(), Signal()
         word = Signal.like(access.word)
         m.d.sync += [
             access.word.eq(word),
-            access.two.eq(_is_one_of(given.offset, (at for at, place in self._places.items() if place.lanes > 1))),
-            access.upper.eq(_is_one_of(given.offset, HIGH_OF_COUNTER.values())),
+            access.two.eq(_is_one_of(offset, (at for at, place in self._places.items() if place.lanes > 1))),
+            access.upper.eq(_is_one_of(offset, HIGH_OF_COUNTER.values())),
             of_row.eq(_is_one_of(row, sorted(rows))),
-            of_extended_low.eq(given.offset == PortRegister.EXTENDED_LOW),
-            of_expired.eq(given.offset == PortRegister.FLOW_CTL_UPDATE_ERRORS),
+            of_extended_low.eq(offset == PortRegister.EXTENDED_LOW),
+            of_expired.eq(offset == PortRegister.FLOW_CTL_UPDATE_ERRORS),
         ]
         for lane in range(LANES):
             alone = [at for at, place in self._places.items() if (place.lane, place.lanes) == (lane, 1)]
-            m.d.sync += access.alone[lane].eq(_is_one_of(given.offset, alone))
-        is_counter = reg.select & (access.two | access.upper | access.alone.any())
+            m.d.sync += access.alone[lane].eq(_is_one_of(offset, alone))
+        is_counter = selected & (access.two | access.upper | access.alone.any())
         m.d.comb += [
-            access.may_be.eq(reg.select & (reg.read | reg.write) & of_row),
-            access.extended_low.eq(reg.select & of_extended_low),
-            access.expired.eq(reg.select & of_expired),
+            access.may_be.eq(selected & (reg.read | reg.write) & of_row),
+            access.extended_low.eq(selected & of_extended_low),
+            access.expired.eq(selected & of_expired),
             access.reads.eq(is_counter & reg.read),
             access.sets.eq(is_counter & reg.write & ~self._too_large(m)),
         ]
@@ -237,7 +251,7 @@ class PortCounters(wiring.Component):
         of_width, beyond = Signal(len(widths)), Signal(len(widths))
         of_widths = ((counter for counter, bits in self._bits.items() if bits == width) for width in widths)
         m.d.sync += [
-            of_width.eq(Cat(_is_one_of(self.given.offset, counters) for counters in of_widths)),
+            of_width.eq(Cat(_is_one_of(self.given.offset[:_OFFSET_BITS], counters) for counters in of_widths)),
             beyond.eq(Cat(self.given.wdata[width:].any() for width in widths)),
         ]
         return (of_width & beyond).any()
@@ -343,13 +357,9 @@ class PortCounters(wiring.Component):
                 m.d.sync += field.eq(field + 1)
         return Cat(above, *reversed(fields))
 
-    def _show(
-        self, m: Module, access: _Access, total: data.View, others: Value, ones: Value
-    ) -> tuple[Value, Signal]:
-        """What a read showed in the cycle before, of a counter all ones if it was more than its register has. A read in
-        this cycle shows an upper half.
-
-        OTHERS: what a read of something else shows in this cycle; all ones, whatever it is, with ONES.
+    def _show(self, m: Module, access: _Access, total: data.View, ones: Value, value: Signal) -> Signal:
+        """VALUE is what a read showed in the cycle before, of a counter all ones if it was more than its register has.
+        A read in this cycle shows an upper half; or, with ONES, something else, all ones.
         """
         shows, ends, two, upper = Signal(LANES), Signal(LANES), Signal(), Signal()
         first, last = (access.two, 0, access.upper, 0), (0, access.two, 0, access.upper)
@@ -361,10 +371,10 @@ class PortCounters(wiring.Component):
         ]
         lower = select(shows, [lane.value for lane in total])
         higher = select(Cat(two, upper), [total[1].value, total[-1].value])
-        visible, exceeded = Signal(DATA_BITS), Signal()
+        visible, exceeded = Signal(DATA_BITS), Signal(LANES + 1)
         m.d.sync += [
-            visible.eq(Cat(lower, higher) | others),
-            exceeded.eq(select(ends, [lane.exceeded for lane in total]) | ones),
+            visible.eq(Cat(lower, higher)),
+            exceeded.eq(Cat(ends & Cat(lane.exceeded for lane in total), ones)),
         ]
 
         # In the next cycle: which of its bits the register has.
@@ -373,7 +383,7 @@ class PortCounters(wiring.Component):
         has, wide, is_more = Signal(len(widths)), Signal(), Signal()
         of_widths = ((offset for offset, bits in self._bits.items() if bits == width) for width in widths)
         m.d.sync += [
-            narrow[0].eq(Cat(_is_one_of(self.reg.offset, offsets) for offsets in of_widths)),
+            narrow[0].eq(Cat(_is_one_of(self.reg.offset[:_OFFSET_BITS], offsets) for offsets in of_widths)),
             narrow[1].eq(narrow[0]),
             has.eq(Cat(~narrow[0][: place + 1].any() for place in range(len(widths)))),
             wide.eq(two | upper | ones),
@@ -381,9 +391,12 @@ class PortCounters(wiring.Component):
         stretches = [end - begin for begin, end in pairwise([*widths, LANE_BITS])]
         within = (bit.replicate(bits) for bit, bits in zip(has, stretches, strict=True))
         beyond = (is_one & visible[width:LANE_BITS].any() for is_one, width in zip(narrow[1], widths, strict=True))
-        m.d.comb += is_more.eq(exceeded | Cat(beyond).any())
         shown = visible | Cat(is_more.replicate(LANE_BITS), (is_more & wide).replicate(DATA_BITS - LANE_BITS))
-        return shown & Cat(Const(-1, widths[0]), *within, Const(-1, DATA_BITS - LANE_BITS)), upper
+        m.d.comb += [
+            is_more.eq(Cat(exceeded, *beyond).any()),
+            value.eq(shown & Cat(Const(-1, widths[0]), *within, Const(-1, DATA_BITS - LANE_BITS))),
+        ]
+        return upper
 
 
 class _Choice:
