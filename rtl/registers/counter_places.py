@@ -156,6 +156,8 @@ def places_of_counters(vls: int) -> dict[int, _Place]:
         elif register >= VL_XMIT_WAIT:
             places[register] = _Place(*next(free), 1)
         else:
-            first = DETAIL_WORDS if row == Detail.LOCAL_PHYSICAL_ERRORS >> COLUMN_BITS else 0
-            places[register] = _Place(first | column >> 2, column % LANES, 1)
+            # The first detail is counted late, and so not in the lane where the adder's carries begin.
+            is_detail = row == Detail.LOCAL_PHYSICAL_ERRORS >> COLUMN_BITS
+            first = DETAIL_WORDS if is_detail else 0
+            places[register] = _Place(first | column >> 2, column % LANES ^ is_detail, 1)
     return places

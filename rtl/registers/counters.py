@@ -1,6 +1,6 @@
 """A port's counters (IBTA vol 1, 16.1.3.5 and 16.1.4; docs/pipeline.md, section 10, management.md, section 6)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
@@ -333,15 +333,16 @@ class PortCounters(wiring.Component):
             else:
                 waiting[place.lane][place.word] = waits, one, is_code
 
-        # Of every four words one is chosen in this cycle, of these in the next, and of all that is late.
+        # Of every four words one is chosen in this cycle, and what number it is; of these in the next, and of all that
+        # is late.
         waited, ones = [], []
         for lane, of_lane in enumerate(waiting):
             here = works & ~sets[lane]
             choice = _Choice(m, f"lane_{lane}", word, here)
             numbers = choice.of({at: waits for at, (waits, _, is_code) in of_lane.items() if not is_code})
-            codes = choice.of({at: waits for at, (waits, _, is_code) in of_lane.items() if is_code})
+            codes = choice.of({at: waits for at, (waits, _, is_code) in of_lane.items() if is_code}, _number_of_code)
             added, values, mores = zip(*late[lane], strict=True) if late[lane] else ((0,), (0,), (0,))
-            waited.append(numbers | _number_of_code(codes) | select(added, values))
+            waited.append(numbers | codes | select(added, values))
             ones.append(choice.of({at: one for at, (_, one, _) in of_lane.items()}) | select(added, mores))
         return waited, ones
 
@@ -415,16 +416,16 @@ class _Choice:
         self._there = there
         self._chosen = 0
 
-    def of(self, values: Mapping[int, Value]) -> Value:
-        """The value, of those by word, in the next cycle; 0 if the word has none."""
+    def of(self, values: Mapping[int, Value], number: Callable[[Value], Value] = lambda value: value) -> Value:
+        """The value, of those by word, in the next cycle, as a NUMBER; 0 if the word has none."""
         column, rest = self._word[:2], self._word[2:]
         parts = []
         self._chosen += 1
         for quarter in sorted({word >> 2 for word in values}):
             there = {word & 3: value for word, value in values.items() if word >> 2 == quarter}
-            value = any_of(Mux(column == number, value, 0) for number, value in there.items())
+            value = any_of(Mux(column == place, value, 0) for place, value in there.items())
             part = Signal(len(value), name=f"{self._name}_{self._chosen}_{quarter}")
-            self._m.d.sync += part.eq(Mux(self._there & (rest == quarter), value, 0))
+            self._m.d.sync += part.eq(Mux(self._there & (rest == quarter), number(value), 0))
             parts.append(part)
         return any_of(parts) if parts else Const(0, 1)
 
