@@ -42,9 +42,6 @@ _ACCESSES: Final = 15
 _TOGETHER: Final = 4
 """As many counters have one register, which says that one of them counts."""
 
-_OFFSET_BITS: Final = 8
-"""Of a register's offset; of one that is larger there is no register."""
-
 _CODE_BITS: Final = 4
 """Of numbers that go on in another order than that of their values."""
 
@@ -194,12 +191,9 @@ class PortCounters(wiring.Component):
         return m
 
     def _decode(self, m: Module) -> _Access:
-        """What there is on the bus, by what was given in the cycle before: offset and value are looked at then. That it
-        is for this port comes late, and is taken of this cycle, as is that the offset has no more bits than are looked
-        at. That it is to one of the counters' rows is known soonest."""
-        reg, offset = self.reg, self.given.offset[:_OFFSET_BITS]
-        selected = Signal()
-        m.d.sync += selected.eq(self.given.select & ~self.given.offset[_OFFSET_BITS:].any())
+        """What there is on the bus, by what was given in the cycle before: offset and value are looked at then, that it
+        is for this port comes late. That it is to one of the counters' rows is known soonest."""
+        reg, offset = self.reg, self.given.offset
         access = _Access(
             *(
                 Signal(shape, name=name)
@@ -221,11 +215,11 @@ class PortCounters(wiring.Component):
         for lane in range(LANES):
             alone = [at for at, place in self._places.items() if (place.lane, place.lanes) == (lane, 1)]
             m.d.sync += access.alone[lane].eq(_is_one_of(offset, alone))
-        is_counter = selected & (access.two | access.upper | access.alone.any())
+        is_counter = reg.select & (access.two | access.upper | access.alone.any())
         m.d.comb += [
-            access.may_be.eq(selected & (reg.read | reg.write) & of_row),
-            access.extended_low.eq(selected & of_extended_low),
-            access.expired.eq(selected & of_expired),
+            access.may_be.eq(reg.select & (reg.read | reg.write) & of_row),
+            access.extended_low.eq(reg.select & of_extended_low),
+            access.expired.eq(reg.select & of_expired),
             access.reads.eq(is_counter & reg.read),
             access.sets.eq(is_counter & reg.write & ~self._too_large(m)),
         ]
@@ -251,7 +245,7 @@ class PortCounters(wiring.Component):
         of_width, beyond = Signal(len(widths)), Signal(len(widths))
         of_widths = ((counter for counter, bits in self._bits.items() if bits == width) for width in widths)
         m.d.sync += [
-            of_width.eq(Cat(_is_one_of(self.given.offset[:_OFFSET_BITS], counters) for counters in of_widths)),
+            of_width.eq(Cat(_is_one_of(self.given.offset, counters) for counters in of_widths)),
             beyond.eq(Cat(self.given.wdata[width:].any() for width in widths)),
         ]
         return (of_width & beyond).any()
@@ -384,7 +378,7 @@ class PortCounters(wiring.Component):
         has, wide, is_more = Signal(len(widths)), Signal(), Signal()
         of_widths = ((offset for offset, bits in self._bits.items() if bits == width) for width in widths)
         m.d.sync += [
-            narrow[0].eq(Cat(_is_one_of(self.reg.offset[:_OFFSET_BITS], offsets) for offsets in of_widths)),
+            narrow[0].eq(Cat(_is_one_of(self.reg.offset, offsets) for offsets in of_widths)),
             narrow[1].eq(narrow[0]),
             has.eq(Cat(~narrow[0][: place + 1].any() for place in range(len(widths)))),
             wide.eq(two | upper | ones),

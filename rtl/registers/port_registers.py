@@ -42,9 +42,6 @@ _BITS: Final = {
 }
 """Of the registers that hold a duration."""
 
-_OFFSET_BITS: Final = 8
-"""Of a register's offset; of one that is larger there is no register."""
-
 _CODE_BITS: Final = 4
 """Codes are below 16."""
 
@@ -151,8 +148,6 @@ class PortRegisters(wiring.Component):
         """Build the registers and the read path."""
         m = Module()
         reg, value = self.reg, self.reg.wdata
-        self._selected = Signal(name="selected")
-        m.d.sync += self._selected.eq(self.given.select & ~self.given.offset[_OFFSET_BITS:].any())
         most_vls = operational_vls(self._vls)
         most_mtu = mtu_code(self._mtu)
         operational_code = Signal(3, init=most_vls)
@@ -266,12 +261,12 @@ class PortRegisters(wiring.Component):
 
     def _writes_soon(self, m: Module, register: PortRegister, allowed: Value) -> Value:
         """A write of REGISTER, with what was ALLOWED of the value given in the cycle before, in which offset and value
-        are compared, each by itself: both come late in that cycle. So does that it is for this port, which goes with
-        that the offset has no more bits than are compared."""
+        are compared, each by itself: both come late in that cycle. So does that it is for this port, which is taken of
+        the access in this one."""
         name = register.name.lower()
         of_register, is_allowed = Signal(name=f"writes_{name}"), Signal(name=f"{name}_allowed")
-        m.d.sync += [of_register.eq(self.given.offset[:_OFFSET_BITS] == register), is_allowed.eq(allowed)]
-        return of_register & is_allowed & self._selected & self.reg.write
+        m.d.sync += [of_register.eq(self.given.offset == register), is_allowed.eq(allowed)]
+        return of_register & is_allowed & self.reg.select & self.reg.write
 
     def _fits(self, m: Module) -> dict[int, Signal]:
         """Whether what is written has so many bits at most; what is above is looked at once."""
