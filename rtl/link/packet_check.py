@@ -77,7 +77,6 @@ PacketVerdict = data.StructLayout(
         "vl": VL_BITS,
         "delimiter": 2,
         "k": INDEX_BITS,
-        "words": INDEX_BITS,
         "n": LENGTH_BITS,
         "dlid": 16,
         "multicast": 1,
@@ -87,9 +86,8 @@ PacketVerdict = data.StructLayout(
 )
 """What became of a packet, in cycle c_e+2.
 
-`delimiter` is 0 for a cut packet, 1 for EGP, 2 for EBP; `k` the index of the end row; `words` is k, and 0 in all other
-cycles. If the header was not processed `n`, `dlid`, `sl` are 0, and it is no `multicast`; `need` is 0 if the packet was
-not accepted.
+`delimiter` is 0 for a cut packet, 1 for EGP, 2 for EBP; `k` the index of the end row. If the header was not
+processed `n`, `dlid`, `sl` are 0, and it is no `multicast`; `need` is 0 if the packet was not accepted.
 """
 
 
@@ -273,7 +271,6 @@ class PacketCheck(wiring.Component):
             verdict.valid.eq(ended),
             verdict.verdict.eq(final),
             verdict.delimiter.eq(delimiter),
-            verdict.words.eq(Mux(ended, received.index, 0)),
         ]
         with m.If(received.cut):
             m.d.sync += write.data[24:].eq(0)

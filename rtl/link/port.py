@@ -318,7 +318,7 @@ class LinkPort(wiring.Component):
             PacketCounter.UNICAST_RCV_PKTS: verdict.valid & ~verdict.multicast,
             PacketCounter.MULTICAST_RCV_PKTS: verdict.valid & verdict.multicast,
         }
-        amounts |= {Counter.XMIT_DATA: transmitter.words, Counter.RCV_DATA: verdict.words}
+        amounts |= {Counter.XMIT_DATA: transmitter.words, Counter.RCV_DATA: verdict.k}
         m.d.comb += [counters.counts[counter.name].eq(value) for counter, value in counts.items()]
         m.d.comb += [counters.amounts[counter.name].eq(value) for counter, value in amounts.items()]
         waited = parts.xmit_wait.waited[1:]

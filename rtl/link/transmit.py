@@ -105,8 +105,8 @@ class Transmitter(wiring.Component):
         wide, phase: the port is 4X; the cycle modulo 4.
         sent: mask of the VL on which a packet begins to be sent, in cycle x_0 + 2.
         packet_sent, packet_discarded: a packet's end row passes the stage; the packet was sent, or
-            refused in part or whole, for this `reason`; cycle x_e + 2. `words`: the index of the end row of one that
-            was sent, else 0. `multicast`: the packet's DLID is one.
+            refused in part or whole, for this `reason`; cycle x_e + 2. `words`: the index of that row. `multicast`: the
+            packet's DLID is one.
         marks: in the cycle after row 0: FECN is set in this packet.
         tx: the wires.
         on_wires: what `tx` carries.
@@ -167,7 +167,7 @@ class Transmitter(wiring.Component):
         m.d.comb += [
             self.packet_sent.eq(send.valid & send.last & passes),
             self.packet_discarded.eq(send.valid & (outlived | (send.last & ~passes))),
-            self.words.eq(Mux(self.packet_sent, index, 0)),
+            self.words.eq(index),
             self.reason.eq(Mux(send.first, reason, Discard.INACTIVE)),
         ]
         # As `refused` has it of data VLs: VL15 has no credits.

@@ -24,6 +24,7 @@ __all__ = [
     "DETAIL_WORDS",
     "LANES",
     "LANE_BITS",
+    "LENGTHS",
     "VL_XMIT_WAITS",
     "WHOLE_WORDS",
     "XMIT_WAIT_WORD",
@@ -58,7 +59,8 @@ _EACH_CYCLE: Final = (
 )
 """These may move in every cycle, and those by VL; others move in every other one, as packets and link packets have two
 rows at least. (Two discards may be neighbours, behind a packet's end one without rows; but each takes four cycles.)"""
-_LENGTHS: Final = (Counter.XMIT_DATA, Counter.RCV_DATA)
+LENGTHS: Final = (Counter.XMIT_DATA, Counter.RCV_DATA)
+"""These move by the words of a packet."""
 
 VL_XMIT_WAITS: Final = {vl: f"VL_XMIT_WAIT_{vl}" for vl in range(VL15 + 1)}
 """What the counters by VL are called."""
@@ -124,7 +126,7 @@ def most_counted(register: int, vls: int, cycles: int) -> int:
     A packet's words have come, or gone, one a cycle. Packets of which a port objects to the partition have headers. The
     agent has one packet at a time.
     """
-    if register in _LENGTHS:
+    if register in LENGTHS:
         return (1 << LENGTH_BITS) - 1 + cycles
     if register == Counter.XMIT_CONSTRAINT_ERRORS:
         return ((1 << CONSTRAINTS_BITS) - 1) * -(-cycles // (MIN_PKT_LEN_RAW + 1))

@@ -17,6 +17,7 @@ from rtl.registers.counter_places import (
     DETAIL_WORDS,
     LANE_BITS,
     LANES,
+    LENGTHS,
     WHOLE_WORDS,
     XMIT_WAIT_WORD,
     amounts_layout,
@@ -101,7 +102,8 @@ class PortCounters(wiring.Component):
 
     Members:
         counts, amounts: what is counted in this cycle, visible in the next; no more than `most_counted`. Of a counter
-            that does not move the amount is 0. What is counted late is that of the cycle before, visible in this.
+            that does not move the amount is 0, of `LENGTHS` anything. What is counted late is that of the cycle before,
+            visible in this.
         expired: mask of the VLs without a flow control packet for too long, in this cycle, likewise.
         reg: an access to the port. A write sets the counter, whatever is counted in the cycle. A value that the
             counter cannot hold is ignored. `given`: the same, in the cycle before.
@@ -304,9 +306,10 @@ class PortCounters(wiring.Component):
             bits = most_counted(register, self._vls, most_cycles + 1).bit_length()
             waits, after = Signal(bits, name=f"{name}_waits"), Signal(bits, name=f"{name}_after")
             is_code = name not in amounts and not is_late and bits == _CODE_BITS
+            is_length = register in LENGTHS
             if name in amounts:
                 m.d.comb += after.eq(waits + self.amounts[name])
-                counts = Const(1)
+                counts = counts if is_length else Const(1)
             else:
                 m.d.comb += after.eq(_code_after(waits) if is_code else waits + 1)
             if is_late:
@@ -320,8 +323,11 @@ class PortCounters(wiring.Component):
                 # Both come late, so one more than what waits is ready for the second.
                 amount = self.amounts[name]
                 waits, one = Mux(amount[1], (waits + 1)[:bits], waits), amount.any()
+            elif name in amounts:
+                # Whether a packet counts is known later than its length.
+                waits, one = Mux(counts, after, waits) if is_length else after, Const(0, 1)
             else:
-                waits, one = (after, Const(0, 1)) if name in amounts else (waits, counts)
+                one = counts
             if is_late:
                 late[place.lane].append((is_here, waits, one))
             else:

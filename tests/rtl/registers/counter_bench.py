@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from rtl.registers.counter_places import COUNTED_LATE, VL_XMIT_WAITS
+from rtl.registers.counter_places import COUNTED_LATE, LENGTHS, VL_XMIT_WAITS
 from rtl.registers.counters import PortCounters
 from tests.rtl.simulation import Simulation
 from wire.registers import VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
@@ -55,7 +55,10 @@ def run(vls: int, cycles: Sequence[Cycle]) -> list[int]:
             ctx.set(counters.given, _wires(given))
             ctx.set(counters.reg, _wires(access))
             ctx.set(counters.counts, dict.fromkeys(by_name, 1))
-            ctx.set(counters.amounts, {name: amount for name, amount in by_name.items() if name in varying})
+            # Where no packet counts its length is anything.
+            lengths = {length.name: len(found) * 37 % 1024 for length in LENGTHS}
+            amounts = lengths | {name: amount for name, amount in by_name.items() if name in varying}
+            ctx.set(counters.amounts, amounts)
             found.append(ctx.get(counters.value))
             await ctx.tick()
 
