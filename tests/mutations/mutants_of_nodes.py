@@ -277,8 +277,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "counters wrap",
         "registers/counters.py",
-        "m.d.comb += is_more.eq(exceeded | Cat(beyond).any())",
-        "m.d.comb += is_more.eq(0)",
+        "is_more.eq(Cat(exceeded, *beyond).any()),",
+        "is_more.eq(0),",
         mixed("counters_end", "S"),
         Kind.BUS_READ,
         "S",
