@@ -20,10 +20,10 @@ _INPUT = re.compile(r"design\.input_\d+")
 _ROOM = 3 / 4
 """The part of a row that inputs fill; the rest is for other block RAMs, and for wires."""
 
-_TO_THE_MIDDLE = ("buffer.rows", "buffer.", "descriptions.", "successors.")
+_TO_THE_MIDDLE = ("buffer.verdicts", "descriptions.", "buffer.rows", "buffer.next", "successors.")
 """Parts of names of an input's block RAMs, by how far from the middle of a device, where the crossbar is, they may be.
 
-What goes there in the cycle in which it is read is next to it, then what is read together with that.
+What goes there in the cycle in which it is read is next to it, what most decides about first. Others are outside.
 """
 
 _Modules = dict[str, dict[str, Any]]
@@ -58,7 +58,8 @@ def fix_block_rams(modules: _Modules, device: Device) -> None:
 def stretches(inputs: int, block_rams: int, device: Device) -> list[list[str]]:
     """Of each of so many inputs, the places of its block RAMs: side by side, as many inputs in a row as it takes.
 
-    That next to the middle of the row is first. None if there are not rows enough.
+    Inputs stand below each other, since logic joins neighbours first, of which few are to be on different sides. Of an
+    input's places that next to the middle of the row is first. None if there are not rows enough.
     """
     columns, rows = device.block_ram_columns, device.block_ram_rows
     in_a_row = int(len(columns) * _ROOM) // block_rams
@@ -67,7 +68,7 @@ def stretches(inputs: int, block_rams: int, device: Device) -> list[list[str]]:
     needed = -(-inputs // in_a_row)
     middle = (rows[0] + rows[-1]) / 2
     begin = min(range(len(rows) - needed + 1), key=lambda at: abs(sum(rows[at:][:needed]) / needed - middle))
-    places: list[list[str]] = []
+    places: list[tuple[int, list[str]]] = []  # and where in its row it is
     for row in rows[begin:][:needed]:
         share = min(in_a_row, inputs - len(places))
         gap = (len(columns) - share * block_rams) // (share + 1)
@@ -75,8 +76,8 @@ def stretches(inputs: int, block_rams: int, device: Device) -> list[list[str]]:
             at = gap + number * (gap + block_rams)
             own = columns[at:][:block_rams]
             is_left = 2 * at + block_rams < len(columns)
-            places.append([_place(column, row) for column in (reversed(own) if is_left else own)])
-    return places
+            places.append((number, [_place(column, row) for column in (reversed(own) if is_left else own)]))
+    return [own for _, own in sorted(places, key=lambda place: place[0])]
 
 
 def _own_block_rams(modules: _Modules, module: str, path: str = "") -> dict[str, dict[str, Any]]:
