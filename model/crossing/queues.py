@@ -85,9 +85,9 @@ class Input(ABC):
             return True
         if room == SWALLOWED or packet.oversize:
             assert packet.queue is not None
-            queue, now = packet.queue, self._kernel.now
+            head, last, now = packet.queue[0], packet.queue[-1], self._kernel.now
             # What came before the last has ended when that joins, and it counts from the next cycle but one on.
-            return queue[-1].ended_from <= now or (len(queue) > 1 and queue[-1].join_at >= now - 1)
+            return last.ended_from <= now or (last is not head and last.join_at >= now - 1)
         return (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW
 
     @abstractmethod

@@ -73,7 +73,7 @@ def _visible_heads(sendings: list[Sending], arrivals: Iterable[Arrival], *, fifo
     for queue in queues.values():
         before = -9
         for one in queue:
-            visible = one.joins + 1 if one.joins > before + 1 else before + 4
+            visible = one.joins + 1 if one.joins > before + 1 else before + 5
             for g, place in grants[id(one)]:
                 heads[place].append((visible, g + 1, one))
             before = max((g for g, _ in grants[id(one)]), default=before)

@@ -41,7 +41,7 @@ class Queue:
         if not self.packets:
             return None
         first = self.packets[0]
-        visible = first.joins + 1 if first.joins > self.granted + 1 else self.granted + 4
+        visible = first.joins + 1 if first.joins > self.granted + 1 else self.granted + 5
         return first if visible <= g and (output, slot) in first.copies else None
 
 

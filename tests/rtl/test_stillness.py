@@ -31,7 +31,6 @@ SWITCH = (
 OUTPUT = ("head_of_queue.tick_of",)  # what it has of that clock
 PORT = (
     "transmitter.idle.state",  # idle data
-    "transmitter.tx",
     "transmit_trace.cycle",  # for records of the trace
     "xmit_wait.timer.place",  # ticks of PortXmitWait
     "xmit_wait.so_far",  # begins anew with each

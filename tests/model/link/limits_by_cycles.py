@@ -350,7 +350,7 @@ def grants_and_waits(load: Load) -> tuple[list[Grant], dict[tuple[int, int], set
                 continue
             packet = load.packets[queue[first[key]]]
             before = granted_before[key]
-            if g < (packet.joins + 1 if before < packet.joins - 1 else before + 4):
+            if g < (packet.joins + 1 if before < packet.joins - 1 else before + 5):
                 continue
             visible.add((packet.output, packet.slot))
             readers = sum(not x_0 < g < last for x_0, last in reads[packet.input])
@@ -359,7 +359,8 @@ def grants_and_waits(load: Load) -> tuple[list[Grant], dict[tuple[int, int], set
             if packet.output == agent:
                 pass
             elif limits.is_swallowed(packet):
-                last = max(place for place in queue if load.packets[place].joins < g)
+                head = queue[first[key]]
+                last = max(place for place in queue if load.packets[place].joins < g - 1 or place == head)
                 if load.packets[last].ended > g:
                     continue
             elif (rooms[packet.output][packet.slot] - packet.need) % _MODULUS > _WINDOW:

@@ -377,7 +377,7 @@ def test_in_fifo_what_stands_behind_a_discarded_head_goes_on(blocked, ready, lat
     bench.run(shown + 1500)
     ((granted, _),) = discards(bench)
     (sent,) = bench.of(Kind.TX_DATA, 0, 3)
-    assert (granted, sent.c) == (fourth_tick(shown) + EXPIRED_TO_GRANT, granted + 4 + 4)
+    assert (granted, sent.c) == (fourth_tick(shown) + EXPIRED_TO_GRANT, granted + 5 + 4)
 
 
 def test_what_is_too_long_or_for_a_port_that_is_down_is_discarded_for_that(star, ready):

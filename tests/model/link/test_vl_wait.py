@@ -75,7 +75,7 @@ def waits(bench, vls, pitch):
             vl = RxData.vl.read(one)
             slot = vls if vl == VL15 else vl
             joins = one.cycle - 2 - (RxData.end_row.read(one) - 1) + 2
-            shown = joins + 1 if before[slot] < joins - 1 else before[slot] + 4
+            shown = joins + 1 if before[slot] < joins - 1 else before[slot] + 5
             of_slot = gone[source - 1, slot]
             granted, last = of_slot[places[slot]] if places[slot] < len(of_slot) else (END, END)
             if granted == END and before[slot] == END:

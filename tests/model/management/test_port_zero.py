@@ -405,7 +405,7 @@ POST_TO_GRANT = 257
 def trapping(star, ready):
     """A switch that knows its Subnet Manager, LID 1, and has a trap for it; the cycle in which that is due.
 
-    The link at port 2 is not up from 3001 on: ActiveDefer at 3002, Down at 3022, trap 128 pending at 3023. It would be
+    The link at port 2 is not up from 3001 on: ActiveDefer at 3002, Down at 3022, trap 128 pending at 3024. It would be
     sent again 4096 cycles later.
     """
     bench = star(2)
@@ -413,7 +413,7 @@ def trapping(star, ready):
     bench.smp(ready, 1, smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, data, transaction_id=1, path=(1,)))
     bench.write_port(0, 2, PortRegister.LINK_DOWN_TIMEOUT, 20, ready + 1)
     bench.link(3000, 1, False)
-    return bench, 3023
+    return bench, 3024
 
 
 def test_a_trap_is_sent_to_the_subnet_manager_by_the_lft(trapping):

@@ -121,7 +121,7 @@ def test_a_vl_stalls_after_so_many_discards_and_a_change_ends_that() -> None:
     found = discards(fabric)
     first, second = Discard.HOQ_LIFE, Discard.HOQ_LIFE
     assert [one.reason for one in found] == [first, second, *[Discard.STALLED] * 3, Discard.HOQ_LIFE]
-    assert found[2].cycle == found[1].cycle + 4, "at once"
+    assert found[2].cycle == found[1].cycle + 5, "at once"
     assert ticks_before(found[5])
     assert found[5].cycle > writes + LIMIT * 3 // 4
 
