@@ -96,6 +96,7 @@ def _proof(module: str, command: str) -> list[str]:
         f"log gate: {module}",
         f"copy {module} {gate}",
         f"mutate {command.format(module=gate)}",
+        f"pmuxtree {module} {gate}",  # of several matches the first counts, as where it is simulated
         f"miter -equiv -flatten {module} {gate} {both}",
         # What both have in common is one: few proofs take longer than a second then, and some would take half an hour.
         f"opt_merge {both}",

@@ -136,18 +136,20 @@ def with_mutants(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> Design:
     """
     script = "".join(f"{mutant.command}\n" for mutant in mutants)
     flat = (drawn.directory / FLAT).read_text()
+    # Of several matches the first counts, as in the source: `parallel_case` would say that there is one only.
+    broken = f"script {_DRAWN}; pmuxtree"
+    steps = f"read_rtlil {FLAT}; {broken}; opt_clean; memory_collect; write_verilog -noattr {_MUTATED}"
 
     def fill(directory: Path) -> None:
         (directory / FLAT).write_text(flat)
         (directory / _DRAWN).write_text(script)
-        steps = f"read_rtlil {FLAT}; script {_DRAWN}; opt_clean; memory_collect; write_verilog -noattr {_MUTATED}"
         _yosys(directory, steps)
         (directory / FLAT).unlink()
 
-    directory = cached("mutated", {"flat": flat, "script": script, **_versions()}, fill)
-    broken = _chosen_by_plusarg((directory / _MUTATED).read_text(), drawn.module)
+    directory = cached("mutated", {"flat": flat, "script": script, "steps": steps, **_versions()}, fill)
+    mutated = _chosen_by_plusarg((directory / _MUTATED).read_text(), drawn.module)
     whole = re.compile(rf"^module {drawn.module}\(.*?^endmodule\n", re.M | re.S)
-    return replace(drawn.design, verilog=whole.sub(lambda _: broken, drawn.design.verilog, count=1))
+    return replace(drawn.design, verilog=whole.sub(lambda _: mutated, drawn.design.verilog, count=1))
 
 
 def _chosen_by_plusarg(text: str, module: str) -> str:

@@ -38,13 +38,21 @@ module fabric_N(clk, load, a, b, d, y);
   wire [1:0] same = both & (a | kept[1:0]);
   wire [2:0] sum = {1'b0, both} + {2'b0, d & kept[0]};
   wire odd = kept[2] ^ d;
+  reg [1:0] way;
+  always @*
+    case (a)
+      2'd1: way = b;
+      2'd2: way = ~b;
+      2'd3: way = 2'd2;
+      default: way = 2'd0;
+    endcase
   always @(posedge clk)
     if (load) kept <= {odd, a}; else if (a != b || d) kept <= {odd, sum[1:0]}; else kept <= {odd, both};
-  assign y = {kept[1:0], both | same};
+  assign y = {kept[1:0] ^ way, both | same};
 endmodule
 """
-"""`same` adds nothing to `both`; where `d` is 0 the two that `kept` may become are alike; and nobody
-reads its third bit."""
+"""`same` adds nothing to `both`; where `d` is 0 the two that `kept` may become are alike; nobody
+reads its third bit; and where a mutant has two ways be taken, it is the first."""
 
 DESIGN = Design(FabricPorts((), (), ()), FABRIC)
 
