@@ -33,7 +33,10 @@ DECIDED_BY: Final[Mapping[Kind, tuple[str, ...]]] = {
     Kind.DELIVER: _files(("adapter/adapter.py", *_AGENT), ("adapter.py", "management/port_zero.py")),
     Kind.INJECT: _files(("fabric/link.py",), ("link/link.py",)),
     Kind.BUS_READ: _files(
-        ("registers/bus.py", "registers/port_registers.py", "registers/counters.py", "switch/tables.py"),
+        (
+            *(f"registers/{name}.py" for name in ("bus", "port_access", "port_registers", "counters")),
+            "switch/tables.py",
+        ),
         ("management/register_bus.py", "link/counters.py"),
     ),
     Kind.ROWS: _files(("link/transmit.py", "fabric/link.py"), ("link/row_sums.py", "link/transmit.py")),

@@ -16,8 +16,9 @@ from rtl.link.row import RowSignature
 from rtl.management.agent_port import AGENT_KINDS, add_agent
 from rtl.management.identity import IdentitySignature
 from rtl.management.told_events import WrongKey
-from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page, of_port
+from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
+from rtl.registers.port_access import PortDecoder
 from rtl.trace import TraceSignature, gather
 from wire.codes import VL15, PortState
 from wire.parameters import AdapterParameters
@@ -111,11 +112,13 @@ class Adapter(wiring.Component):
         m.submodules.bus = bus = NodeBus()
         others = {NodeRegister.LID: (16, 0), NodeRegister.LMC: (3, 0)}
         m.submodules.registers = registers = NodeRegisters(1, others)
+        m.submodules.port_decoder = decoder = PortDecoder(1, vls, parameters.mtu)
         connect(m, flipped(self.bus), bus.bus)
         connect(m, agent_port.bus, bus.agent)
         m.d.comb += [
             registers.given.eq(of_page(bus.given, 0)),
-            port.reg.eq(of_port(bus.given, 1)),
+            decoder.given.eq(bus.given),
+            port.reg.eq(decoder.reg[0]),
             bus.answer.eq(registers.rdata | port.reg_rdata),
             agent_port.hold.eq(bus.hold),
             agent_port.lease_second.eq(registers.lease_second),

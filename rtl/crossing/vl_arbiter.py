@@ -213,15 +213,14 @@ class VlArbiter(wiring.Component):
         Weights are in a memory: one is wanted at a time, of an entry that was written.
         """
         port, low, high = self.port, m.submodules.low, m.submodules.high
-        entry, charged, by_high = Signal.like(port.entry), port.charged & ~goes.unlisted, Signal()
+        entry, charged, by_high = port.entry, port.charged & ~goes.unlisted, Signal()
         m.submodules.weights = weights = Memory(shape=VL_WEIGHT_BITS, depth=2 * self.entries, init=[])
         writer, reader = weights.write_port(), weights.read_port(domain="comb")
         goes_on, weight = Signal(), Signal(VL_WEIGHT_BITS)
         some, rest_of_weight = Signal(), Signal(VL_WEIGHT_BITS + 1)
-        m.d.sync += entry.eq(port.entry)
         m.d.comb += [
             by_high.eq(goes.second == spent),
-            writer.en.eq(port.entry.write),
+            writer.en.eq(entry.write),
             writer.addr.eq(Cat(entry.number[: len(goes.number)], entry.high)),
             writer.data.eq(entry.weight),
             reader.addr.eq(Cat(goes.number, by_high)),
@@ -232,7 +231,7 @@ class VlArbiter(wiring.Component):
         ]
         for of_list, is_high in ((low, 0), (high, 1)):
             m.d.comb += [
-                of_list.write.eq(port.entry.write & (entry.high == is_high)),
+                of_list.write.eq(entry.write & (entry.high == is_high)),
                 of_list.written.eq(entry.number),
                 of_list.vl.eq(entry.vl),
                 of_list.counts.eq(entry.weight != 0),

@@ -17,12 +17,11 @@ from rtl.link.receive import Receiver
 from rtl.link.row import RowSignature, lrh_field
 from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
-from rtl.registers.bus import PortAccess
 from rtl.registers.counter_places import VL_XMIT_WAITS, vls_of_slots
 from rtl.registers.counters import PortCounters
 from rtl.registers.marking import PortMarking
+from rtl.registers.port_access import ListEntry, port_access_layout
 from rtl.registers.port_registers import (
-    ListEntry,
     PartitionChecks,
     PortRegisters,
     TimeLimitsSignature,
@@ -126,8 +125,8 @@ class LinkPort(wiring.Component):
         partition: what the switch checks of its packets. `xmit_constraints`: how many packets' verdict is in this cycle
             that they may not leave by it.
         icrc_error: a packet that came by this port ended in the switch's agent, and its ICRC is wrong.
-        reg: register access in the cycle c in which it is given; `reg_rdata` follows a read in c+3 and is 0 in all
-            other cycles.
+        reg: register access given in the cycle c, in c+1; `reg_rdata` follows a read in c+3 and is 0 in all other
+            cycles.
         trace: slots in the order of `PORT_KINDS`.
     """
 
@@ -163,7 +162,7 @@ class LinkPort(wiring.Component):
                 "partition": Out(PartitionChecks),
                 "xmit_constraints": In(CONSTRAINTS_BITS),
                 "icrc_error": In(1),
-                "reg": In(PortAccess),
+                "reg": In(port_access_layout(vls)),
                 "reg_rdata": Out(32),
                 "trace": Out(TraceSignature(len(PORT_KINDS))),
             }
@@ -264,15 +263,12 @@ class LinkPort(wiring.Component):
                 self.congestion.marked.eq(transmitter.marked),
             ]
 
-        # Each port has a register of its own for what is on the bus: one for all ports is far from most of them.
-        reg = Signal(PortAccess)
-        m.d.sync += reg.eq(self.reg)
-        self._keep_state(m, reg)
-        self._count(m, reg)
+        self._keep_state(m)
+        self._count(m)
         self._trace(m)
         return m
 
-    def _keep_state(self, m: Module, reg: data.View) -> None:
+    def _keep_state(self, m: Module) -> None:
         """The port's state, its registers, and what the node sees of both."""
         parts: Any = m.submodules
         registers, port_state, link_packet = parts.registers, parts.port_state, parts.link_packet_check
@@ -289,8 +285,7 @@ class LinkPort(wiring.Component):
         ]
 
         m.d.comb += [
-            registers.given.eq(self.reg),
-            registers.reg.eq(reg),
+            registers.reg.eq(self.reg),
             registers.state.eq(state),
             registers.up.eq(self.up),
             self.polling.eq(registers.polling & ~ResetSignal(allow_reset_less=True)),
@@ -302,7 +297,7 @@ class LinkPort(wiring.Component):
             self.partition.eq(registers.partition),
         ]
 
-    def _count(self, m: Module, reg: data.View) -> None:
+    def _count(self, m: Module) -> None:
         """What the counters count, and their registers."""
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
@@ -325,8 +320,7 @@ class LinkPort(wiring.Component):
         m.d.comb += [Cat(counters.counts[VL_XMIT_WAITS[vl]] for vl in vls_of_slots(self._vls)).eq(waited)]
         m.d.comb += [counters.expired.eq(parts.watchdog.expired)]
         m.d.comb += [
-            counters.given.eq(self.reg),
-            counters.reg.eq(reg),
+            counters.reg.eq(self.reg),
             self.reg_rdata.eq(registers.reg_rdata | counters.value),
         ]
 

@@ -11,7 +11,7 @@ from wire.registers import ADDRESS_BITS, DATA_BITS
 from wire.trace import Kind
 from wire.trace_layout import BusRead
 
-__all__ = ["BUS_KINDS", "BusSignature", "NodeAccess", "NodeBus", "PageAccess", "PortAccess", "of_page", "of_port"]
+__all__ = ["BUS_KINDS", "BusSignature", "NodeAccess", "NodeBus", "PageAccess", "of_page"]
 
 BusSignature = wiring.Signature(
     {
@@ -35,23 +35,11 @@ Members:
 
 _OFFSET_BITS: Final = 16
 
-_PORT_OFFSET_BITS: Final = 8
-"""Of the offsets in a port's page that are of anything."""
-
-
-def _access_layout(offset_bits: int) -> data.StructLayout:
-    return data.StructLayout({"select": 1, "write": 1, "read": 1, "offset": offset_bits, "wdata": DATA_BITS})
-
-
-PageAccess = _access_layout(_OFFSET_BITS)
+PageAccess = data.StructLayout({"select": 1, "write": 1, "read": 1, "offset": _OFFSET_BITS, "wdata": DATA_BITS})
 """The bus as the registers of a page see it.
 
 `write` and `read` count only where `select`, the decoded page, is high.
 """
-
-
-PortAccess = _access_layout(_PORT_OFFSET_BITS)
-"""The bus as a port's registers see it: `select` says also that the offset has no more bits, once for all of them."""
 
 
 BUS_KINDS: Final = (Kind.BUS_READ,)
@@ -64,13 +52,6 @@ NodeAccess = data.StructLayout({"write": 1, "read": 1, "offset": _OFFSET_BITS, "
 def of_page(access: data.View, page: int) -> Cat:
     """An access as the registers of a page see it: a `PageAccess`."""
     return Cat(access.page == page, access.write, access.read, access.offset, access.wdata)
-
-
-def of_port(access: data.View, port: int) -> Cat:
-    """An access as the registers of this port of the node see it: a `PortAccess`."""
-    offset, beyond = access.offset[:_PORT_OFFSET_BITS], access.offset[_PORT_OFFSET_BITS:]
-    select = (access.page == port) & (beyond == 0)
-    return Cat(select, access.write, access.read, offset, access.wdata)
 
 
 class NodeBus(wiring.Component):

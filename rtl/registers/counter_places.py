@@ -33,8 +33,10 @@ __all__ = [
     "counts_layout",
     "most_counted",
     "names_of_counters",
+    "narrow_widths",
     "places_of_counters",
     "vls_of_slots",
+    "word_bits",
 ]
 
 LANE_BITS: Final = 16
@@ -91,6 +93,11 @@ def bits_of_counters(vls: int) -> dict[int, int]:
         **dict.fromkeys(Detail, DETAIL_BITS),
         **{VL_XMIT_WAIT + vl: DETAIL_BITS for vl in vls_of_slots(vls)},
     }
+
+
+def narrow_widths(vls: int) -> list[int]:
+    """Of registers, those that are less than a lane."""
+    return sorted({bits for bits in bits_of_counters(vls).values() if bits < LANE_BITS})
 
 
 def names_of_counters(vls: int) -> dict[int, str]:
@@ -163,3 +170,8 @@ def places_of_counters(vls: int) -> dict[int, _Place]:
             first = DETAIL_WORDS if is_detail else 0
             places[register] = _Place(first | column >> 2, column % LANES ^ is_detail, 1)
     return places
+
+
+def word_bits(vls: int) -> int:
+    """Of words' numbers."""
+    return max(place.word for place in places_of_counters(vls).values()).bit_length()

@@ -2,35 +2,32 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from rtl.registers.bus import PortAccess
 from rtl.registers.counter_places import (
-    COLUMN_BITS,
     COUNTED_LATE,
     COUNTED_TWICE,
-    DETAIL_WORDS,
     LANE_BITS,
     LANES,
     LENGTHS,
-    WHOLE_WORDS,
     XMIT_WAIT_WORD,
     amounts_layout,
-    bits_of_counters,
     counts_layout,
     most_counted,
     names_of_counters,
+    narrow_widths,
     places_of_counters,
-    vls_of_slots,
+    word_bits,
 )
+from rtl.registers.port_access import port_access_layout
 from rtl.restoration import restored_write_port
 from rtl.rotation import any_of, select
-from wire.registers import DATA_BITS, HIGH_OF_COUNTER, VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
+from wire.registers import DATA_BITS, PortRegister
 
 __all__ = ["PortCounters"]
 
@@ -72,28 +69,6 @@ four that it was more than 32 bits, the fourth that it was more than 64; else th
 _Word: Final = data.ArrayLayout(_Lane, LANES)
 
 
-class _Access(NamedTuple):
-    """What an access is to.
-
-    Attributes:
-        word: of a counter. `may_be`: there may be an access to it.
-        two: a register shows two lanes, the first. `upper`: it shows the last two of four.
-        alone: it shows this lane, one-hot, or none.
-        extended_low, expired: it is EXTENDED_LOW, or FLOW_CTL_UPDATE_ERRORS.
-        reads, sets: what it does, if it is to a counter.
-    """
-
-    word: Signal
-    may_be: Signal
-    two: Signal
-    upper: Signal
-    alone: Signal
-    extended_low: Signal
-    expired: Signal
-    reads: Signal
-    sets: Signal
-
-
 class PortCounters(wiring.Component):
     """The counters of one port. They stop at all ones.
 
@@ -106,23 +81,21 @@ class PortCounters(wiring.Component):
             visible in this.
         expired: mask of the VLs without a flow control packet for too long, in this cycle, likewise.
         reg: an access to the port. A write sets the counter, whatever is counted in the cycle. A value that the
-            counter cannot hold is ignored. `given`: the same, in the cycle before.
+            counter cannot hold is ignored.
         value: two cycles after a read what was visible in the cycle after it of a counter, or of EXTENDED_LOW; else 0.
     """
 
     def __init__(self, vls: int) -> None:
         self._vls = vls
-        self._bits = bits_of_counters(vls)
         self._places = places_of_counters(vls)
         self._words = sorted({place.word for place in self._places.values()})
-        self._word_bits = max(self._words).bit_length()
+        self._word_bits = word_bits(vls)
         super().__init__(
             {
                 "counts": In(counts_layout(vls)),
                 "amounts": In(amounts_layout(vls)),
                 "expired": In(vls),
-                "given": In(PortAccess),
-                "reg": In(PortAccess),
+                "reg": In(port_access_layout(vls)),
                 "value": Out(DATA_BITS),
             }
         )
@@ -135,12 +108,13 @@ class PortCounters(wiring.Component):
         counters. What is counted late is taken in the cycle after its turn's, in which it is added.
         """
         m = Module()
-        access = self._decode(m)
+        reg, counter, accessed = self.reg, self.reg.counter, Signal()
+        m.d.comb += accessed.eq(reg.select & counter.is_any)
 
         # Whose turn it is: of the word accessed, else of all, once each since something was counted.
         turn, left = Signal(self._word_bits), Signal(range(len(self._words) + 1))
         word, works = Signal(self._word_bits), Signal()
-        m.d.comb += [word.eq(Mux(access.may_be, access.word, turn)), works.eq(access.may_be | (left != 0))]
+        m.d.comb += [word.eq(Mux(accessed, counter.word, turn)), works.eq(accessed | (left != 0))]
         with m.If((word == turn) & (left != 0)):
             m.d.sync += [left.eq(left - 1), turn.eq(self._following(turn))]
         # That something counts is known late in its cycle, of what is not counted late: registers are between, each
@@ -161,7 +135,7 @@ class PortCounters(wiring.Component):
         # That a counter was exceeded is known last. EXTENDED_LOW, which is all ones then, has it beside its bits.
         low_bits, low_exceeded = Signal(DATA_BITS), Signal()
         extended_low = low_bits | low_exceeded.replicate(DATA_BITS)
-        given, sets, gives_above = self._give(m, access, extended_low)
+        given, sets, gives_above = self._give(m, extended_low)
         waited, ones = self._wait(m, word, works, sets)
         for lane in range(LANES):
             with m.If(sets[lane]):
@@ -176,81 +150,21 @@ class PortCounters(wiring.Component):
         with m.If(gives_above):
             m.d.comb += total[1].exceeded.eq(1)
 
-        errors = self._count_expired(m, access, extended_low)
+        errors = self._count_expired(m, extended_low)
         shows_low, shows_errors = Signal(), Signal()
         m.d.sync += [
-            shows_low.eq(access.extended_low & self.reg.read),
-            shows_errors.eq(access.expired & self.reg.read),
+            shows_low.eq(reg.select & reg.reads[PortRegister.EXTENDED_LOW.name]),
+            shows_errors.eq(reg.select & reg.reads[PortRegister.FLOW_CTL_UPDATE_ERRORS.name]),
         ]
         others, value = Signal(DATA_BITS), Signal(DATA_BITS)
         m.d.sync += others.eq(Mux(shows_low, low_bits, 0) | Mux(shows_errors, errors, 0))
-        upper = self._show(m, access, total, shows_low & low_exceeded, value)
+        upper = self._show(m, total, shows_low & low_exceeded, value)
         m.d.comb += self.value.eq(value | others)
         with m.If(upper):
             m.d.sync += [low_bits.eq(Cat(total[0].value, total[1].value)), low_exceeded.eq(total[-1].exceeded)]
-        with m.If(access.extended_low & self.reg.write):
-            m.d.sync += [low_bits.eq(self.reg.wdata), low_exceeded.eq(0)]
+        with m.If(reg.select & reg.writes[PortRegister.EXTENDED_LOW.name]):
+            m.d.sync += [low_bits.eq(reg.wdata), low_exceeded.eq(0)]
         return m
-
-    def _decode(self, m: Module) -> _Access:
-        """What there is on the bus, by what was given in the cycle before: offset and value are looked at then, that it
-        is for this port comes late. That it is to one of the counters' rows is known soonest."""
-        reg, offset = self.reg, self.given.offset
-        access = _Access(
-            *(
-                Signal(shape, name=name)
-                for name, shape in zip(_Access._fields, (self._word_bits, 1, 1, 1, LANES, 1, 1, 1, 1), strict=True)
-            )
-        )
-        row, column = offset[COLUMN_BITS:], offset[:COLUMN_BITS]
-        rows = {register >> COLUMN_BITS for register in (*self._places, *HIGH_OF_COUNTER.values())}
-        of_row, of_extended_low, of_expired = Signal(), Signal(), Signal()
-        word = Signal.like(access.word)
-        m.d.sync += [
-            access.word.eq(word),
-            access.two.eq(_is_one_of(offset, (at for at, place in self._places.items() if place.lanes > 1))),
-            access.upper.eq(_is_one_of(offset, HIGH_OF_COUNTER.values())),
-            of_row.eq(_is_one_of(row, sorted(rows))),
-            of_extended_low.eq(offset == PortRegister.EXTENDED_LOW),
-            of_expired.eq(offset == PortRegister.FLOW_CTL_UPDATE_ERRORS),
-        ]
-        for lane in range(LANES):
-            alone = [at for at, place in self._places.items() if (place.lane, place.lanes) == (lane, 1)]
-            m.d.sync += access.alone[lane].eq(_is_one_of(offset, alone))
-        is_counter = reg.select & (access.two | access.upper | access.alone.any())
-        m.d.comb += [
-            access.may_be.eq(reg.select & (reg.read | reg.write) & of_row),
-            access.extended_low.eq(reg.select & of_extended_low),
-            access.expired.eq(reg.select & of_expired),
-            access.reads.eq(is_counter & reg.read),
-            access.sets.eq(is_counter & reg.write & ~self._too_large(m)),
-        ]
-        with m.Switch(row[:3]):
-            with m.Case(Counter.SYMBOL_ERROR >> COLUMN_BITS):
-                m.d.comb += word.eq(Mux(column[2:].all(), column, column[2:]))
-            with m.Case(Counter.XMIT_WAIT >> COLUMN_BITS):
-                m.d.comb += word.eq(Mux(column[2:].all(), column, XMIT_WAIT_WORD))
-            with m.Case(Detail.LOCAL_PHYSICAL_ERRORS >> COLUMN_BITS):
-                m.d.comb += word.eq(DETAIL_WORDS | column[2:])
-            with m.Case(PacketCounter.UNICAST_XMIT_PKTS >> COLUMN_BITS):
-                m.d.comb += word.eq(WHOLE_WORDS | column[:2])
-            with m.Default(), m.Switch(column):
-                for vl in vls_of_slots(self._vls):
-                    with m.Case(vl):
-                        m.d.comb += word.eq(self._places[VL_XMIT_WAIT + vl].word)
-        return access
-
-    def _too_large(self, m: Module) -> Value:
-        """More is written than the counter can hold: how many bits that are, and what is beyond so many, was found in
-        the cycle before."""
-        widths = sorted({*self._bits.values()} - {DATA_BITS})
-        of_width, beyond = Signal(len(widths)), Signal(len(widths))
-        of_widths = ((counter for counter, bits in self._bits.items() if bits == width) for width in widths)
-        m.d.sync += [
-            of_width.eq(Cat(_is_one_of(self.given.offset, counters) for counters in of_widths)),
-            beyond.eq(Cat(self.given.wdata[width:].any() for width in widths)),
-        ]
-        return (of_width & beyond).any()
 
     def _is_whole(self, word: Value) -> Value:
         """It has one counter, of all lanes."""
@@ -264,28 +178,26 @@ class PortCounters(wiring.Component):
             following = Mux(turn == word - 1, after, following)
         return following
 
-    def _give(self, m: Module, access: _Access, extended_low: Value) -> tuple[list[Signal], Signal, Signal]:
+    def _give(self, m: Module, extended_low: Value) -> tuple[list[Signal], Signal, Signal]:
         """What a write gives to each lane, in the next cycle; which it sets, in this; it gives more than 32 bits.
 
         The upper half is given together with the lower one, which EXTENDED_LOW has; to the register of the lower half
         alone what is above is 0.
         """
-        two, upper, alone, wdata = access.two, access.upper, access.alone, self.reg.wdata
-        halves = wdata[:LANE_BITS], wdata[LANE_BITS:]
+        reg, counter = self.reg, self.reg.counter
+        upper, first = counter.upper, reg.wdata[:LANE_BITS]
         values = (
-            Mux(upper, extended_low[:LANE_BITS], halves[0]),
-            Mux(upper, extended_low[LANE_BITS:], Mux(alone[1], *halves)),
-            halves[0],
-            Mux(upper, halves[1], halves[0]),
+            Mux(upper, extended_low[:LANE_BITS], first),
+            Mux(upper, extended_low[LANE_BITS:], counter.odd),
+            first,
+            counter.odd,
         )
         given = [Signal(LANE_BITS, name=f"given_{lane}") for lane in range(LANES)]
-        sets, gives_above = Signal(LANES), Signal()
-        whole = upper | (two & self._is_whole(access.word))
-        for lane in range(LANES):
-            gives = alone[lane] | upper | (two if lane < 2 else 0)
-            m.d.sync += given[lane].eq(Mux(access.sets & gives, values[lane], 0))
-            m.d.comb += sets[lane].eq(access.sets & (gives | whole))
-        m.d.sync += gives_above.eq(access.sets & upper & wdata.any())
+        writes, sets, gives_above = Signal(), Signal(LANES), Signal()
+        m.d.comb += [writes.eq(reg.select & ~counter.too_large), sets.eq(Mux(writes, counter.sets, 0))]
+        for lane, lane_given in enumerate(given):
+            m.d.sync += lane_given.eq(Mux(writes & counter.gives[lane], values[lane], 0))
+        m.d.sync += gives_above.eq(reg.select & counter.gives_above)
         return given, sets, gives_above
 
     def _wait(self, m: Module, word: Value, works: Value, sets: Value) -> tuple[list[Value], list[Value]]:
@@ -346,29 +258,30 @@ class PortCounters(wiring.Component):
             ones.append(choice.of({at: one for at, (_, one, _) in of_lane.items()}) | select(added, mores))
         return waited, ones
 
-    def _count_expired(self, m: Module, access: _Access, extended_low: Value) -> Value:
+    def _count_expired(self, m: Module, extended_low: Value) -> Value:
         """FLOW_CTL_UPDATE_ERRORS; EXTENDED_LOW says of which VLs it is written."""
         fields = [Signal(_ERROR_BITS, name=f"flow_control_errors_{vl}") for vl in range(self._vls)]
         above = Const(0, DATA_BITS - _ERROR_BITS * self._vls)
+        writes = self.reg.select & self.reg.writes[PortRegister.FLOW_CTL_UPDATE_ERRORS.name]
         for vl, field in enumerate(fields):
             given = self.reg.wdata[DATA_BITS - _ERROR_BITS * (vl + 1) :][:_ERROR_BITS]
-            with m.If(access.expired & self.reg.write & extended_low[vl]):
+            with m.If(writes & extended_low[vl]):
                 m.d.sync += field.eq(given)
             with m.Elif(self.expired[vl] & ~field.all()):
                 m.d.sync += field.eq(field + 1)
         return Cat(above, *reversed(fields))
 
-    def _show(self, m: Module, access: _Access, total: data.View, ones: Value, value: Signal) -> Signal:
+    def _show(self, m: Module, total: data.View, ones: Value, value: Signal) -> Signal:
         """VALUE is what a read showed in the cycle before, of a counter all ones if it was more than its register has.
         A read in this cycle shows an upper half; or, with ONES, something else, all ones.
         """
+        is_here, counter = self.reg.select, self.reg.counter
         shows, ends, two, upper = Signal(LANES), Signal(LANES), Signal(), Signal()
-        first, last = (access.two, 0, access.upper, 0), (0, access.two, 0, access.upper)
         m.d.sync += [
-            shows.eq(Mux(access.reads, access.alone | Cat(*map(Value.cast, first)), 0)),
-            ends.eq(Mux(access.reads, access.alone | Cat(*map(Value.cast, last)), 0)),
-            two.eq(access.reads & access.two),
-            upper.eq(access.reads & access.upper),
+            shows.eq(Mux(is_here, counter.shows, 0)),
+            ends.eq(Mux(is_here, counter.ends, 0)),
+            two.eq(is_here & counter.shows[0] & counter.ends[1]),
+            upper.eq(is_here & counter.shows[2] & counter.ends[3]),
         ]
         lower = select(shows, [lane.value for lane in total])
         higher = select(Cat(two, upper), [total[1].value, total[-1].value])
@@ -379,12 +292,11 @@ class PortCounters(wiring.Component):
         ]
 
         # In the next cycle: which of its bits the register has.
-        widths = sorted({bits for bits in self._bits.values() if bits < LANE_BITS})
+        widths = narrow_widths(self._vls)
         narrow = [Signal(len(widths), name=f"narrow_{ago}") for ago in (1, 2)]
         has, wide, is_more = Signal(len(widths)), Signal(), Signal()
-        of_widths = ((offset for offset, bits in self._bits.items() if bits == width) for width in widths)
         m.d.sync += [
-            narrow[0].eq(Cat(_is_one_of(self.reg.offset, offsets) for offsets in of_widths)),
+            narrow[0].eq(counter.narrow),
             narrow[1].eq(narrow[0]),
             has.eq(Cat(~narrow[0][: place + 1].any() for place in range(len(widths)))),
             wide.eq(two | upper | ones),
@@ -455,10 +367,6 @@ def _add(
                 kept[lane].exceeded | (carry ^ joined[lane]) if lane < LANES - 1 else chain[-1],
             ),
         ]
-
-
-def _is_one_of(offset: Value, registers: Iterable[int]) -> Value:
-    return Cat(offset == register for register in registers).any()
 
 
 def _kept(m: Module, words: tuple[int, Value, Value], value: Value, writes: Value) -> Any:

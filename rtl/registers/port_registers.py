@@ -1,25 +1,20 @@
 """A port's registers (`wire.registers.PortRegister`; docs/pipeline.md, section 10)."""
 
-from itertools import pairwise
 from typing import Any, Final, Literal
 
-from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.registers.bus import PortAccess
 from rtl.registers.marking import Element, MarkingSettings, PortMarking
+from rtl.registers.port_access import REGISTER_BITS, ListEntry, port_access_layout
 from rtl.rotation import select
-from rtl.widths import CREDIT_BITS, LENGTH_BITS, LIFE_BITS, STALL_COUNT_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
+from rtl.widths import LENGTH_BITS, LIFE_BITS, STALL_COUNT_BITS, VL_LIMIT_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
 from wire.packet import BLOCK_BYTES
-from wire.parameters import vl_arbitration_entries
 from wire.registers import (
     DATA_BITS,
     PORT_RESET_VALUES,
-    VL_ARBITRATION_HIGH,
-    VL_ARBITRATION_LOW,
-    VL_ARBITRATION_SPAN,
     PartitionCheck,
     PortRegister,
 )
@@ -27,32 +22,19 @@ from wire.time_limits import NO_LIMIT
 
 __all__ = [
     "DurationSignature",
-    "ListEntry",
     "PartitionChecks",
     "PortRegisters",
     "TimeLimitsSignature",
     "port_following_layout",
 ]
 
-_BITS: Final = {
-    PortRegister.FCP_PERIOD: 24,
-    PortRegister.FC_WATCHDOG: 24,
-    PortRegister.LINK_DOWN_TIMEOUT: 24,
-    PortRegister.TICK: 8,
-}
-"""Of the registers that hold a duration."""
-
-_CODE_BITS: Final = 4
-"""Codes are below 16."""
-
-_WRITTEN_BITS: Final = (24, CREDIT_BITS, VL_LIMIT_BITS, _CODE_BITS)
-"""The widths of registers, the largest first, but of those that must be known soon."""
-
-_ENTRY_BITS: Final = (VL_ARBITRATION_SPAN - 1).bit_length()
-
-ListEntry = data.StructLayout({"write": 1, "high": 1, "number": _ENTRY_BITS, "vl": VL_BITS, "weight": VL_WEIGHT_BITS})
-"""A write, in this cycle, of an entry of the high or the low list of VL arbitration. The rest of it, which entry and
-what, was here in the cycle before: it is for an output's arbiter, which is far, and has registers of its own."""
+_DURATIONS: Final = (
+    PortRegister.FCP_PERIOD,
+    PortRegister.FC_WATCHDOG,
+    PortRegister.LINK_DOWN_TIMEOUT,
+    PortRegister.TICK,
+)
+"""The registers that hold a duration."""
 
 PartitionChecks = data.StructLayout({check.name.lower(): 1 for check in PartitionCheck if check.name})
 """What a switch's port checks."""
@@ -83,7 +65,7 @@ class DurationSignature(wiring.Signature):
 
     def __init__(self, register: PortRegister) -> None:
         super().__init__(
-            {"length": Out(_BITS[register], init=PORT_RESET_VALUES[register]), "written": Out(1)},
+            {"length": Out(REGISTER_BITS[register], init=PORT_RESET_VALUES[register]), "written": Out(1)},
         )
 
 
@@ -99,7 +81,6 @@ class PortRegisters(wiring.Component):
         mtu: MTU in bytes that the port is built for.
 
     Members:
-        given: the access in the cycle before, for what must be known soon.
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
         state, up: the port's state, and whether its link is up, to be read.
         state_write: the PortState written in this cycle, else NO_CHANGE.
@@ -120,8 +101,7 @@ class PortRegisters(wiring.Component):
         self._mtu = mtu
         super().__init__(
             {
-                "given": In(PortAccess),
-                "reg": In(PortAccess),
+                "reg": In(port_access_layout(vls)),
                 "reg_rdata": Out(DATA_BITS),
                 "state": In(PortState),
                 "up": In(1),
@@ -137,7 +117,7 @@ class PortRegisters(wiring.Component):
                 "partition": Out(PartitionChecks),
                 "follows": Out(port_following_layout(vls)),
                 "fcp_threshold": Out(12, init=mtu // BLOCK_BYTES),
-                **{register.name.lower(): Out(DurationSignature(register)) for register in _BITS},
+                **{register.name.lower(): Out(DurationSignature(register)) for register in _DURATIONS},
                 "local_phy_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.LOCAL_PHY_ERRORS]),
                 "overrun_errors": Out(4, init=PORT_RESET_VALUES[PortRegister.OVERRUN_ERRORS]),
                 **({"time_limits": Out(TimeLimitsSignature), "marking": Out(PortMarking)} if kind == "switch" else {}),
@@ -148,47 +128,36 @@ class PortRegisters(wiring.Component):
         """Build the registers and the read path."""
         m = Module()
         reg, value = self.reg, self.reg.wdata
-        most_vls = operational_vls(self._vls)
-        most_mtu = mtu_code(self._mtu)
-        operational_code = Signal(3, init=most_vls)
+        operational_code = Signal(3, init=operational_vls(self._vls))
 
-        def writes(register: PortRegister, allowed: Value) -> Value:
-            return reg.select & reg.write & (reg.offset == register) & allowed
+        def writes(register: PortRegister) -> Value:
+            return reg.select & reg.writes[register.name]
 
-        fits = self._fits(m)
-        code = value[:_CODE_BITS]
-
-        def is_one_of(*codes: int) -> Value:
-            return fits[_CODE_BITS] & Cat(code == one for one in codes).any()
-
-        # Writes; what is not allowed is ignored.
         follows = self.follows
         m.d.comb += follows.eq(Cat(self.operational, self.neighbor_mtu, self.partition))
         m.d.sync += Cat(self.operational, self.neighbor_mtu, self.partition).eq(follows)
-        may_be_written = (PortState.DOWN, PortState.ARMED, PortState.ACTIVE)
-        is_state = Cat(self.given.wdata == state for state in may_be_written).any()
-        with m.If(self._writes_soon(m, PortRegister.STATE, is_state)):
+        with m.If(writes(PortRegister.STATE)):
             m.d.comb += self.state_write.eq(value)
         wanted = Signal(PortPhysicalState, init=PortPhysicalState.POLLING)
-        may_be_wanted = (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
-        with m.If(writes(PortRegister.PHYSICAL_STATE, is_one_of(*may_be_wanted))):
+        with m.If(writes(PortRegister.PHYSICAL_STATE)):
             m.d.sync += wanted.eq(value)
         m.d.comb += self.polling.eq(wanted == PortPhysicalState.POLLING)
-        is_x1, is_x4 = (self.given.wdata == width for width in (LinkWidth.X1, LinkWidth.X4))
-        to_x4 = Signal()
-        m.d.sync += to_x4.eq(self.given.wdata & LinkWidth.X4 != 0)  # of the two
         m.d.comb += self.wide_follows.eq(self.wide)
-        with m.If(self._writes_soon(m, PortRegister.WIDTH, is_x1 | is_x4)):
-            m.d.comb += self.wide_follows.eq(to_x4)
+        with m.If(writes(PortRegister.WIDTH)):
+            m.d.comb += self.wide_follows.eq(value & LinkWidth.X4 != 0)  # of 1X and 4X
         m.d.sync += self.wide.eq(self.wide_follows)
-        for mtu in range(1, most_mtu + 1):
-            with m.If(writes(PortRegister.NEIGHBOR_MTU, is_one_of(mtu))):
-                m.d.comb += follows.neighbor_mtu.eq(mtu)
-                m.d.sync += self.max_words.eq(max_pkt_len(mtu))
-        for vls in range(1, most_vls + 1):
-            with m.If(writes(PortRegister.OPERATIONAL_VLS, is_one_of(vls))):
-                m.d.comb += follows.operational.eq((1 << data_vls(vls)) - 1)
-                m.d.sync += operational_code.eq(vls)
+        with m.If(writes(PortRegister.NEIGHBOR_MTU)):
+            m.d.comb += follows.neighbor_mtu.eq(value)
+            with m.Switch(value[: len(self.neighbor_mtu)]):
+                for mtu in range(1, mtu_code(self._mtu) + 1):
+                    with m.Case(mtu):
+                        m.d.sync += self.max_words.eq(max_pkt_len(mtu))
+        with m.If(writes(PortRegister.OPERATIONAL_VLS)):
+            m.d.sync += operational_code.eq(value)
+            with m.Switch(value[: len(operational_code)]):
+                for vls in range(1, operational_vls(self._vls) + 1):
+                    with m.Case(vls):
+                        m.d.comb += follows.operational.eq((1 << data_vls(vls)) - 1)
         numbers: dict[PortRegister, Any] = {
             PortRegister.FCP_THRESHOLD: self.fcp_threshold,
             PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
@@ -196,34 +165,34 @@ class PortRegisters(wiring.Component):
         }
         if self._vls > 1:
             numbers[PortRegister.VL_HIGH_LIMIT] = self.vl_high_limit
-            self._write_lists(m)
+            # Entries of VL arbitration are kept at the port's output.
+            m.d.comb += [
+                self.list_entry.eq(reg.list_entry),
+                self.list_entry.write.eq(reg.select & reg.list_entry.write),
+            ]
         if self._kind == "switch":
-            with m.If(writes(PortRegister.PARTITION, fits[PartitionChecks.size])):
+            with m.If(writes(PortRegister.PARTITION)):
                 m.d.comb += follows.partition.eq(value)
-            element = Element(value)
-            with m.If(writes(PortRegister.CONGESTION, ~element.control_type)):
+            with m.If(writes(PortRegister.CONGESTION)):
                 m.d.sync += [
-                    self.marking.valid.eq(element.valid),
+                    self.marking.valid.eq(Element(value).valid),
                     self.marking.settings.eq(value[: MarkingSettings.size]),
                 ]
-        for register, target in numbers.items():
-            with m.If(writes(register, fits[len(target)])):
-                m.d.sync += target.eq(value)
-        if self._kind == "switch":
             limits: dict[PortRegister, Value] = {
                 PortRegister.HOQ_LIFE: self.time_limits.hoq_life,
                 PortRegister.VL_STALL_COUNT: self.time_limits.vl_stall_count,
             }
             for register, target in limits.items():
-                with m.If(self._writes_soon(m, register, ~self.given.wdata[len(target) :].any())):
-                    m.d.sync += target.eq(value)
+                with m.If(writes(register)):
                     m.d.comb += self.time_limits.changed.eq(value[: len(target)] != target)
-            numbers |= limits | {PortRegister.PARTITION: self.partition.as_value()}
-        durations = {register: getattr(self, register.name.lower()) for register in _BITS}
+            numbers |= limits
+        for register, target in numbers.items():
+            with m.If(writes(register)):
+                m.d.sync += target.eq(value)
+        durations = {register: getattr(self, register.name.lower()) for register in _DURATIONS}
         for register, duration in durations.items():
-            may_be_0 = register == PortRegister.TICK  # a tick lasts a cycle more
-            with m.If(writes(register, fits[_BITS[register]] & (may_be_0 | value[: _BITS[register]].any()))):
-                m.d.comb += duration.written.eq(1)
+            m.d.comb += duration.written.eq(writes(register))
+            with m.If(duration.written):
                 m.d.sync += duration.length.eq(value)
 
         # Reads: what is read in the cycle after the access, the answer in the next.
@@ -249,46 +218,13 @@ class PortRegisters(wiring.Component):
         }
         if self._kind == "switch":
             marking = self.marking
+            readable[PortRegister.PARTITION] = self.partition.as_value()
             readable[PortRegister.CONGESTION] = Cat(
                 marking.settings, Const(0, DATA_BITS - PortMarking.size), marking.valid
             )
         reads = Signal(len(readable))
         m.d.sync += [
-            reads.eq(Cat(reg.select & reg.read & (reg.offset == offset) for offset in readable)),
+            reads.eq(Mux(reg.select, Cat(reg.reads[register.name] for register in readable), 0)),
             self.reg_rdata.eq(select(reads, readable.values())),
         ]
         return m
-
-    def _writes_soon(self, m: Module, register: PortRegister, allowed: Value) -> Value:
-        """A write of REGISTER, with what was ALLOWED of the value given in the cycle before, in which offset and value
-        are compared, each by itself: both come late in that cycle. So does that it is for this port, which is taken of
-        the access in this one."""
-        name = register.name.lower()
-        of_register, is_allowed = Signal(name=f"writes_{name}"), Signal(name=f"{name}_allowed")
-        m.d.sync += [of_register.eq(self.given.offset == register), is_allowed.eq(allowed)]
-        return of_register & is_allowed & self.reg.select & self.reg.write
-
-    def _fits(self, m: Module) -> dict[int, Signal]:
-        """Whether what is written has so many bits at most; what is above is looked at once."""
-        fits = {bits: Signal(name=f"fits_{bits}") for bits in _WRITTEN_BITS}
-        beyond: Value = Const(0, 1)
-        for end, bits in pairwise([DATA_BITS, *_WRITTEN_BITS]):
-            beyond = beyond | self.reg.wdata[bits:end].any()
-            m.d.comb += fits[bits].eq(~beyond)
-        return fits
-
-    def _write_lists(self, m: Module) -> None:
-        """Entries of VL arbitration are kept at the port's output."""
-        given, reg, entry = self.given, self.reg, self.list_entry
-        number_bits = (vl_arbitration_entries(self._vls) - 1).bit_length()
-        in_low, in_high = (
-            given.offset[number_bits:] == first >> number_bits for first in (VL_ARBITRATION_LOW, VL_ARBITRATION_HIGH)
-        )
-        of_lists = Signal()
-        m.d.sync += of_lists.eq((in_low | in_high) & ~given.wdata[VL_WEIGHT_BITS + VL_BITS :].any())
-        m.d.comb += [
-            entry.write.eq(reg.select & reg.write & of_lists),
-            entry.high.eq(in_high),
-            entry.number.eq(given.offset[:number_bits]),
-            Cat(entry.weight, entry.vl).eq(given.wdata),
-        ]

@@ -14,8 +14,9 @@ from rtl.management.agent_port import AGENT_KINDS, AgentPort, add_agent, agent_p
 from rtl.management.attribute_memory import AttributeMap
 from rtl.management.identity import IdentitySignature
 from rtl.management.told_events import WrongPKey
-from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page, of_port
+from rtl.registers.bus import BUS_KINDS, BusSignature, NodeBus, of_page
 from rtl.registers.node_registers import NodeRegisters
+from rtl.registers.port_access import PortDecoder
 from rtl.restoration import add_lasting_reset
 from rtl.rotation import any_of, how_many, lowest, select
 from rtl.switch.congestion_log import CongestionLog
@@ -261,6 +262,9 @@ class Switch(wiring.Component):
         m.d.comb += p_key_turns.access.eq(access)
         multicast_write = multicast_written(m, access, count, self.parameters.mft_size)
 
+        m.submodules.port_decoder = decoder = PortDecoder(count, self.parameters.vls, self.parameters.mtu)
+        m.d.comb += decoder.given.eq(given)
+
         # The inputs' tables are far: which one an access is for, and which output, is known with it.
         addressed = Signal(count)
         writing_vl, reading_vl = Signal(count), Signal(count)
@@ -275,7 +279,7 @@ class Switch(wiring.Component):
             routing = side.routing
             m.d.comb += [
                 side.p_key_change.eq(p_key_turns.change),
-                port.reg.eq(of_port(bus.given, i + 1)),
+                port.reg.eq(decoder.reg[i]),
                 routing.forwarding_write.eq(forwarding_write),
                 routing.multicast_write.eq(multicast_write),
                 routing.sl_to_vl.write.eq(writing_vl[i]),

@@ -64,7 +64,7 @@ CONGESTION_MUTANTS: Final = (
     Mutant(
         "a port's own settings never count",
         "registers/port_registers.py",
-        "self.marking.valid.eq(element.valid)",
+        "self.marking.valid.eq(Element(value).valid)",
         "self.marking.valid.eq(0)",
         mixed("congestion", "S"),
         Kind.ROW,

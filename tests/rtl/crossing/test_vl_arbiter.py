@@ -86,7 +86,6 @@ def test_every_choice_is_that_of_the_contract(vls: int) -> None:
 
     async def bench(ctx: Any) -> None:
         free_from = 0
-        told: tuple[int, int, tuple[int, int]] | None = None
         for cycle in range(2400):
             if cycle % 200 == 0:
                 write_chance, weight_chance = rng.choice((0, 0.05, 0.3)), rng.choice((0.05, 0.5, 1))
@@ -117,17 +116,13 @@ def test_every_choice_is_that_of_the_contract(vls: int) -> None:
             ctx.set(dut.port.blocks, need)
             if by is not None:
                 following.append(partial(state.charge, *by, need))
-            # An entry is told in the cycle before that of its write.
-            writes = told is not None
-            if told is not None:
-                following.append(partial(state.lists[told[0]].__setitem__, *told[1:]))
-            told, values = None, {"number": rng.randrange(16), "weight": 9}
+            written = {"write": 0, "number": rng.randrange(16), "weight": 9}
             if rng.random() < write_chance:
                 which, number = rng.randrange(2), rng.randrange(state.entries)
                 entry = rng.randrange(16), rng.choice((0, 1, 4, 30, 255)) if rng.random() < weight_chance else 0
-                told, values = (which, number, entry), {"high": which, "number": number}
-                values |= {"vl": entry[0], "weight": entry[1]}
-            ctx.set(dut.port.entry, {"write": writes, **values})
+                following.append(partial(state.lists[which].__setitem__, number, entry))
+                written = {"write": 1, "high": which, "number": number, "vl": entry[0], "weight": entry[1]}
+            ctx.set(dut.port.entry, written)
             for change in following:
                 change()
             await ctx.tick()
@@ -148,13 +143,13 @@ def sent(
 
     async def bench(ctx: Any) -> None:
         ctx.set(dut.port.high_limit, limit)
-        told = [
-            {"high": which, "number": number, "vl": vl, "weight": weight}
+        written = [
+            {"write": 1, "high": which, "number": number, "vl": vl, "weight": weight}
             for which, entries in ((LOW, low), (HIGH, high))
             for number, (vl, weight) in enumerate(entries)
         ]
-        for number, entry in enumerate([*told, {}]):
-            ctx.set(dut.port.entry, {"write": number > 0, **entry})
+        for entry in written:
+            ctx.set(dut.port.entry, entry)
             await ctx.tick()
         ctx.set(dut.port.entry, {})
         ctx.set(dut.eligible, (1 << vls) - 1)

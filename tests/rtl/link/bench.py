@@ -9,6 +9,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 from rtl.link.port import PORT_KINDS, LinkPort
+from rtl.registers.port_access import PortDecoder
+from tests.rtl.registers.decoded import behind_decoder, give
 from tests.rtl.simulation import Simulation
 from wire.codes import PortState
 from wire.flow_control import FlowControlOp, FlowControlPacket
@@ -55,9 +57,10 @@ def link_rows(*, op: int = FlowControlOp.NORMAL, vl: int = 0, fctbs: int = 0, fc
 
 
 @lru_cache
-def _simulated(kind: str, vls: int, mtu: int) -> tuple[LinkPort, Simulation]:
+def _simulated(kind: str, vls: int, mtu: int) -> tuple[LinkPort, PortDecoder, Simulation]:
     dut = LinkPort(kind, vls, mtu, blocks=4095)
-    return dut, Simulation(dut)
+    design, decoder = behind_decoder(dut, vls, mtu)
+    return dut, decoder, Simulation(design)
 
 
 class PortBench:
@@ -70,7 +73,7 @@ class PortBench:
     """
 
     def __init__(self, kind: str = "switch", vls: int = 1, mtu: int = 256) -> None:
-        self.dut, self._simulation = _simulated(kind, vls, mtu)
+        self.dut, self._decoder, self._simulation = _simulated(kind, vls, mtu)
         self.vls = vls
         self._rows: dict[int, Row] = {}
         self._inputs: defaultdict[int, dict[str, Any]] = defaultdict(dict)
@@ -109,7 +112,7 @@ class PortBench:
     def write(self, cycle: int, register: int, value: int) -> None:
         """A bus write given in this cycle (the register watched is not read in it)."""
         assert cycle not in self._accesses, f"two bus accesses in cycle {cycle}"
-        self._accesses[cycle] = {"select": 1, "write": 1, "offset": register, "wdata": value}
+        self._accesses[cycle] = {"write": 1, "offset": register, "wdata": value}
 
     def send(
         self, x_0: int, rows: Sequence[Row], *, slot: int = 0, bad: bool = False, step: int = 1, **more: int
@@ -142,8 +145,8 @@ class PortBench:
             self._drive_rows(ctx, cycle)
             access = self._accesses.get(cycle)
             if access is None and self.watch is not None and cycle >= self.watch_from:
-                access = {"select": 1, "read": 1, "offset": self.watch}
-            ctx.set(dut.reg, access or {})
+                access = {"read": 1, "offset": self.watch}
+            give(ctx, self._decoder, access)
             ctx.set(dut.send, self._sends.get(cycle, {}))
 
             answer = ctx.get(dut.reg_rdata)

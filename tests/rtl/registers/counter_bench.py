@@ -6,6 +6,8 @@ from typing import Any
 
 from rtl.registers.counter_places import COUNTED_LATE, LENGTHS, VL_XMIT_WAITS
 from rtl.registers.counters import PortCounters
+from rtl.registers.port_access import PortDecoder
+from tests.rtl.registers.decoded import behind_decoder, give
 from tests.rtl.simulation import Simulation
 from wire.registers import VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
 
@@ -30,30 +32,30 @@ def counter_name(register: int) -> str:
 
 
 @cache
-def _simulated(vls: int) -> tuple[Any, Simulation]:
+def _simulated(vls: int) -> tuple[Any, PortDecoder, Simulation]:
     counters = PortCounters(vls)
-    return counters, Simulation(counters)
+    design, decoder = behind_decoder(counters, vls)
+    return counters, decoder, Simulation(design)
 
 
 def run(vls: int, cycles: Sequence[Cycle]) -> list[int]:
     """What is read in each cycle, and in two more. The counters have what is counted late a cycle later."""
-    counters, simulation = _simulated(vls)
+    counters, decoder, simulation = _simulated(vls)
     varying = {name for name, _ in counters.amounts.shape()}
     found = []
 
     async def drive(ctx: Any) -> None:
         late: dict[str, int] = {}
         driven: list[Cycle] = [*cycles, (None, {}), (None, {})]
-        ctx.set(counters.given, _wires(driven[0][0]))
+        give(ctx, decoder, _wires(driven[0][0]))
         await ctx.tick()
-        for (access, counted), (given, _) in zip(driven, [*driven[1:], (None, {})], strict=True):
+        for (_, counted), (following, _) in zip(driven, [*driven[1:], (None, {})], strict=True):
             of_counters = {register: amount for register, amount in counted.items() if register != ERRORS}
             by_name = {counter_name(register): amount for register, amount in of_counters.items()}
             now = {name: amount for name, amount in by_name.items() if name not in COUNTED_LATE}
             by_name, late = now | late, {name: amount for name, amount in by_name.items() if name not in now}
             ctx.set(counters.expired, counted.get(ERRORS, 0))
-            ctx.set(counters.given, _wires(given))
-            ctx.set(counters.reg, _wires(access))
+            give(ctx, decoder, _wires(following))
             ctx.set(counters.counts, dict.fromkeys(by_name, 1))
             # Where no packet counts its length is anything.
             lengths = {length.name: len(found) * 37 % 1024 for length in LENGTHS}
@@ -70,7 +72,7 @@ def _wires(access: Access | None) -> dict[str, int]:
     if access is None:
         return {}
     offset, value = access
-    return {"select": 1, "offset": offset, "read": value is None, "write": value is not None, "wdata": value or 0}
+    return {"offset": offset, "read": value is None, "write": value is not None, "wdata": value or 0}
 
 
 def answers(vls: int, cycles: Sequence[Cycle]) -> list[int]:

@@ -2,12 +2,7 @@
 
 from typing import Any
 
-import pytest
-from amaranth.hdl import Module, Signal
-from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
-
-from rtl.registers.bus import NodeAccess, NodeBus, PortAccess, of_port
+from rtl.registers.bus import NodeBus
 from tests.rtl.simulation import Simulation
 
 Access = tuple[str, str, int]
@@ -82,39 +77,3 @@ def test_the_agent_stands_back_for_an_access_from_outside() -> None:
         assert seen["agent answer"] == []
         accesses = sorted(seen["read"] + seen["write"])
         assert accesses == [(4, 8), (5, 9)]
-
-
-class OfPort(wiring.Component):
-    """What port 3 sees of an access."""
-
-    access: In(NodeAccess)
-    seen: Out(PortAccess)
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.d.comb += self.seen.eq(of_port(self.access, 3))
-        m.d.sync += Signal().eq(0)
-        return m
-
-
-@pytest.mark.parametrize(
-    ("page", "offset", "select"), [(3, 0, 1), (3, 0xFF, 1), (3, 0x100, 0), (3, 0x80FF, 0), (2, 5, 0), (0x43, 5, 0)]
-)
-def test_a_port_sees_the_accesses_to_its_page_and_to_what_there_may_be_in_it(
-    page: int, offset: int, select: int
-) -> None:
-    dut = OfPort()
-
-    async def bench(ctx: Any) -> None:
-        ctx.set(dut.access, {"page": page, "offset": offset, "write": 1, "read": 0, "wdata": 0xABCD})
-        await ctx.tick()
-        seen = dut.seen
-        assert [ctx.get(seen[name]) for name in ("select", "offset", "write", "read", "wdata")] == [
-            select,
-            offset & 0xFF,
-            1,
-            0,
-            0xABCD,
-        ]
-
-    Simulation(dut).run(bench)

@@ -2,13 +2,14 @@
 
 from collections.abc import Collection
 from functools import cache
-from itertools import pairwise, zip_longest
 from operator import attrgetter
 from typing import Any, Literal
 
 import pytest
 
+from rtl.registers.port_access import PortDecoder
 from rtl.registers.port_registers import PortRegisters
+from tests.rtl.registers.decoded import behind_decoder, give
 from tests.rtl.simulation import Simulation
 from wire.codes import LinkWidth, PortPhysicalState, PortState, max_pkt_len
 from wire.registers import PortRegister
@@ -71,9 +72,10 @@ Access = dict[str, int] | None
 
 
 @cache
-def simulated(kind: Literal["switch", "adapter"], vls: int) -> tuple[PortRegisters, Simulation]:
+def simulated(kind: Literal["switch", "adapter"], vls: int) -> tuple[PortRegisters, PortDecoder, Simulation]:
     dut = PortRegisters(kind, vls=vls, mtu=2048)
-    return dut, Simulation(dut)
+    design, decoder = behind_decoder(dut, vls, mtu=2048)
+    return dut, decoder, Simulation(design)
 
 
 def run(
@@ -88,18 +90,17 @@ def run(
 
     The link is up in the cycles of `up`.
     """
-    dut, simulation = simulated(kind, vls)
+    dut, decoder, simulation = simulated(kind, vls)
     answers: list[int] = []
     seen: list[tuple[int, ...]] = []
 
     async def drive(ctx: Any) -> None:
         ctx.set(dut.state, state)
-        ctx.set(dut.given, {"select": 1, **accesses[0]} if accesses[0] else {})
+        give(ctx, decoder, accesses[0])
         await ctx.tick()
-        for cycle, (access, given) in enumerate(zip_longest(accesses, accesses[1:])):
+        for cycle, following in enumerate([*accesses[1:], None]):
             ctx.set(dut.up, cycle in up)
-            ctx.set(dut.reg, {"select": 1, **access} if access else {})
-            ctx.set(dut.given, {"select": 1, **given} if given else {})
+            give(ctx, decoder, following)
             answers.append(ctx.get(dut.reg_rdata))
             seen.append(tuple(int(ctx.get(attrgetter(name)(dut))) for name in outputs))
             await ctx.tick()
@@ -136,8 +137,8 @@ def test_other_offsets_read_0() -> None:
 def test_another_ports_access_is_none_of_ours() -> None:
     answers, _ = run(
         [
-            {"select": 0, "write": 1, "offset": PortRegister.TICK, "wdata": 5},
-            {"select": 0, "read": 1, "offset": PortRegister.TICK},
+            {"page": 2, "write": 1, "offset": PortRegister.TICK, "wdata": 5},
+            {"page": 2, "read": 1, "offset": PortRegister.TICK},
             read(PortRegister.TICK),
             None,
             None,
@@ -155,7 +156,7 @@ def test_what_is_written_to_another_port_changes_nothing_though_its_value_is_com
     register: PortRegister,
 ) -> None:
     value = next(value for value in ALLOWED[register] if value != AT_RESET[register])
-    others: list[Access] = [{"select": 0, **access} for access in (write(register, value), read(register)) if access]
+    others: list[Access] = [{"page": 2, **access} for access in (write(register, value), read(register)) if access]
     answers, seen = run([*others, read(register), None, None], ("wide", "wide_follows", "time_limits.changed"))
     assert answers == [0, 0, 0, 0, AT_RESET[register]]
     assert {*seen} == {(1, 1, 0)}
@@ -262,7 +263,7 @@ def test_entries_of_vl_arbitration_are_told_and_read_0() -> None:
     accesses += [write(0x80, 0x1ABC), read(0x80), read(0xA7), None, None]
     answers, seen = run(accesses, ("list_entry.write", *(f"list_entry.{name}" for name in names)))
     assert not any(answers)
-    told = [before[1:] for before, values in pairwise(seen) if values[0]]
+    told = [values[1:] for values in seen if values[0]]
     assert told == [(0, 0, 10, 0xBC), (0, 7, 10, 0xBC), (1, 0, 10, 0xBC), (1, 7, 10, 0xBC)]
 
 
