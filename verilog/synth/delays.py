@@ -46,12 +46,6 @@ _LATE = (
 _ARRIVAL_PS = 3_000
 """From the clock to what comes to a component: out of a register of another one, across much of the FPGA."""
 
-_BUS = r"reg"
-"""Pattern of inputs that come from the register bus."""
-
-_BUS_ARRIVAL_PS = 6_500
-"""Likewise, of these: it is chosen there whose access it is, and goes to all components."""
-
 _PROMPT = r"clk|rst"
 """Pattern of inputs that do not come late."""
 
@@ -178,7 +172,7 @@ def _timed_ports(module: str, top: str) -> list[_Port]:
     name = module[len("module \\") :].split("\n", 1)[0]
     # The FPGA's cells are modules, too.
     is_late = name.startswith(f"{top}_") and not re.fullmatch(_TIMED, name)
-    inputs = ((rf"(?!(?:{_PROMPT}|{_BUS})$).+", _ARRIVAL_PS), (_BUS, _BUS_ARRIVAL_PS)) if is_late else ()
+    inputs = ((rf"(?!(?:{_PROMPT})$).+", _ARRIVAL_PS),) if is_late else ()
     return [
         _Port(port[0], port["name"], is_input, Box(int(port["width"] or 1), delay_ps))
         for is_input, kinds in ((True, inputs), (False, _LATE))
