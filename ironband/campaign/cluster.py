@@ -28,8 +28,11 @@ _LOOK_SECONDS: Final = 0.05
 _LOG: Final = "log"
 _ADDRESS: Final = "scheduler.json"
 _ONLY_HERE: Final = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
-_LOUD: Final = ("distributed", "distributed.client", "distributed.gc")
-"""Loggers: what is of interest here is told in other words."""
+_LOUD: Final = ("distributed", "distributed.client", "distributed.gc", "tornado.application")
+"""Loggers: what is of interest here is told in other words.
+
+The last tells of a client that is interrupted before it has asked for anything, and would not ask any more.
+"""
 
 _SETTINGS: Final = {
     # A run whose worker dies is given to another one, once.
