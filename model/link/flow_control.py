@@ -11,7 +11,7 @@ from wire.trace import Kind, LinkResult
 from ..crossing.buffer import Buffer
 from ..crossing.matcher import Matcher
 from ..crossing.output import FlowFlags
-from ..kernel import NEVER, RECEIVE, STATE
+from ..kernel import DECIDE, NEVER, RECEIVE, STATE
 from ..packet import LinkTransmission, Packet
 from .eligibility import Eligibility
 from .port_state import PortStateMachine
@@ -217,12 +217,16 @@ class FlowControl(FlowFlags):
         self.all_due()
         if self._overrun:
             self._overrun_periods += 1
+            # By OVERRUN_ERRORS as visible in this cycle.
+            self._kernel.at(now, DECIDE, self._judge_overruns)
         else:
             self._overrun_periods = 0
-        if self.overrun_errors and self._overrun_periods >= self.overrun_errors:
+        self.start_period()
+
+    def _judge_overruns(self, _: None) -> None:
+        if 0 < self.overrun_errors <= self._overrun_periods:
             self._overrun_periods = 0
             self._counters.add_after(1, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS)
-        self.start_period()
 
     def overrun(self) -> None:
         """An OVERRUN verdict is in the trace in the current cycle."""

@@ -199,8 +199,9 @@ def test_vls_take_turns(star, ready):
     assert [delivery.slot for delivery in bench.delivered] == [0, 1, 2, 3] * 3
 
 
-def test_overruns_in_consecutive_periods_are_excessive(star, ready):
-    """Forged credits (FCCL 7 becomes 71, with the right LPCRC) let a sender overrun a full buffer."""
+@pytest.fixture
+def overrun(star, ready):
+    """Forged credits (FCCL 7 becomes 71, with the right LPCRC) let a sender overrun a full buffer, in each period."""
     bench = star(2, mtu=256, adapter={"mtu": 256, "receive_blocks": 7})
     bench.write_port(2, 1, PortRegister.OVERRUN_ERRORS, 2, ready)
     bench.write_port(2, 1, PortRegister.FCP_PERIOD, 1000, ready + 1)  # periods begin at 1003 + 1000 i
@@ -211,6 +212,11 @@ def test_overruns_in_consecutive_periods_are_excessive(star, ready):
     for i in range(4):
         bench.inject(ready + 900 + 1000 * i, 1, 1, Injection(Trigger.LINK, first=1, last=1, flip=flip))
         bench.post(ready + 100 + 1000 * i, 1, 2, payload=252)
+    return bench
+
+
+def test_overruns_in_consecutive_periods_are_excessive(overrun, ready):
+    bench = overrun
     for i in range(4):
         bench.read_port(2, 1, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS, ready + 900 + 1000 * i + 50)
     bench.read_port(2, 1, Counter.RCV_ERRORS, 6000)
@@ -219,3 +225,13 @@ def test_overruns_in_consecutive_periods_are_excessive(star, ready):
     assert verdicts == [(1, Verdict.GOOD), (2, Verdict.OVERRUN), (3, Verdict.OVERRUN), (4, Verdict.OVERRUN)]
     # Periods 2 and 3 had overruns: counted at the end of period 3. Then it takes two more.
     assert bench.values() == [0, 0, 0, 1, 3]
+
+
+@pytest.mark.parametrize(("given", "counted"), [(4001, 0), (4002, 1)])
+def test_a_period_is_judged_by_the_limit_visible_in_the_cycle_in_which_the_next_begins(overrun, given, counted):
+    """Periods 2 and 3 have overruns, and period 4 begins at 4003."""
+    bench = overrun
+    bench.write_port(2, 1, PortRegister.OVERRUN_ERRORS, 0, given)
+    bench.read_port(2, 1, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS, 4100)
+    bench.run(4200)
+    assert bench.values() == [counted]

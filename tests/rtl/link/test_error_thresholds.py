@@ -69,6 +69,16 @@ def test_a_threshold_of_0_never_counts() -> None:
     assert port.counts(Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS) == []
 
 
+@pytest.mark.parametrize(("given", "counted"), [(100, 0), (101, 1)])
+def test_a_period_is_judged_by_the_limit_visible_in_the_cycle_in_which_the_next_begins(
+    given: int, counted: int
+) -> None:
+    port = overruns(61, 101)  # a period begins at 102
+    port.write(given, PortRegister.OVERRUN_ERRORS, 0)
+    port.run(150)
+    assert port.last_watched() == counted
+
+
 def test_entering_initialize_starts_the_count_again() -> None:
     port = overruns(40, 100)
     port.write(65, PortRegister.STATE, PortState.DOWN)  # Initialize from 68: periods 68..107, 108..147
