@@ -25,6 +25,7 @@ __all__ = [
     "LEASE_SECOND_AT_RESET",
     "LFT_PAGE",
     "MFT_PAGE",
+    "PORT_REGISTER_WIDTHS",
     "PORT_RESET_VALUES",
     "P_KEYS",
     "P_KEY_TURN",
@@ -122,6 +123,21 @@ _MFT_PORTS: Final = MULTICAST_FORWARDING_TABLE.entry.width
 
 LEASE_SECOND_AT_RESET: Final = 250_000_000
 """Cycles of 4 ns in a second."""
+
+PORT_REGISTER_WIDTHS: Final[dict[PortRegister, int]] = {
+    PortRegister.FCP_THRESHOLD: 12,
+    PortRegister.FCP_PERIOD: 24,
+    PortRegister.FC_WATCHDOG: 24,
+    PortRegister.LINK_DOWN_TIMEOUT: 24,
+    PortRegister.TICK: 8,
+    PortRegister.LOCAL_PHY_ERRORS: 4,
+    PortRegister.OVERRUN_ERRORS: 4,
+    PortRegister.VL_HIGH_LIMIT: 8,
+    PortRegister.HOQ_LIFE: 5,
+    PortRegister.VL_STALL_COUNT: 3,
+    PortRegister.PARTITION: len(PartitionCheck),
+}
+"""Bits of the port registers that hold a number, or bits of which each may be set."""
 
 PORT_RESET_VALUES: Final[dict[PortRegister, int]] = {
     PortRegister.FCP_PERIOD: 48_488,

@@ -26,7 +26,16 @@ from wire.codes import (
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters, vl_arbitration_entries
 from wire.port_tables import P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE, VL_ARBITRATION_ENTRY
-from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, Detail, NodeRegister, PacketCounter, PortRegister
+from wire.registers import (
+    COUNTER_WIDTHS,
+    DATA_BITS,
+    DETAIL_BITS,
+    PORT_REGISTER_WIDTHS,
+    Detail,
+    NodeRegister,
+    PacketCounter,
+    PortRegister,
+)
 from wire.stimulus import Control, Operation
 
 __all__ = ["random_brief_settings", "random_register_accesses", "random_unplugged_settings"]
@@ -47,22 +56,8 @@ _MAX: Final = (1 << DATA_BITS) - 1
 _VALUE_BITS: Final = (4, 8, 12, DATA_BITS)
 _TIMER_ENDS: Final = (1, (1 << 24) - 1)
 
-_WIDTHS: Final = {
-    PortRegister.FCP_THRESHOLD: 12,
-    PortRegister.FCP_PERIOD: 24,
-    PortRegister.FC_WATCHDOG: 24,
-    PortRegister.LINK_DOWN_TIMEOUT: 24,
-    PortRegister.TICK: 8,
-    PortRegister.LOCAL_PHY_ERRORS: 4,
-    PortRegister.OVERRUN_ERRORS: 4,
-    PortRegister.VL_HIGH_LIMIT: 8,
-    PortRegister.HOQ_LIFE: 5,
-    PortRegister.VL_STALL_COUNT: 3,
-    PortRegister.PARTITION: 4,
-}
-"""Of the port registers that take any value of so many bits, or any but 0."""
-
 _NOT_ZERO: Final = (PortRegister.FCP_PERIOD, PortRegister.FC_WATCHDOG, PortRegister.LINK_DOWN_TIMEOUT)
+"""Of those that hold a number."""
 
 _CODES: Final = {
     PortRegister.STATE: (PortState.DOWN, PortState.ARMED, PortState.ACTIVE),
@@ -214,7 +209,10 @@ def random_unplugged_settings(
         port = random.choice(ports)
         node = nodes[port.node]
         values = {
-            **{register: max(register in _NOT_ZERO, random.getrandbits(bits)) for register, bits in _WIDTHS.items()},
+            **{
+                register: max(register in _NOT_ZERO, random.getrandbits(bits))
+                for register, bits in PORT_REGISTER_WIDTHS.items()
+            },
             **{register: random.choice(codes) for register, codes in _CODES.items()},
             PortRegister.OPERATIONAL_VLS: random.randint(1, operational_vls(node.vls)),
             PortRegister.NEIGHBOR_MTU: random.randint(1, mtu_code(node.mtu)),
@@ -246,7 +244,7 @@ def _setting(random: Random) -> tuple[PortRegister, int]:
             return register, random.randint(1, _MOST_TIMEOUT)
         case PortRegister.EXTENDED_LOW:
             return register, random.getrandbits(DATA_BITS)
-    return register, random.getrandbits(_WIDTHS[register])
+    return register, random.getrandbits(PORT_REGISTER_WIDTHS[register])
 
 
 def _known(topology: Topology, random: Random, cycle: int, port: Port) -> Control:
@@ -275,7 +273,7 @@ def _refused(topology: Topology, random: Random, name: str) -> tuple[int, int]:
     node = topology.fabric.nodes[name]
     ports = topology.fabric.port_count(node)
     port = random.randint(1, ports)
-    wide = {registers.port_address(port, register): bits for register, bits in _WIDTHS.items()}
+    wide = {registers.port_address(port, register): bits for register, bits in PORT_REGISTER_WIDTHS.items()}
     wide |= {registers.port_address(port, counter): bits for counter, bits in COUNTER_WIDTHS.items()}
     wide = {address: bits for address, bits in wide.items() if bits < DATA_BITS}
     details = {registers.port_address(port, detail): DETAIL_BITS for detail in Detail}

@@ -22,12 +22,13 @@ from rtl.registers.counter_places import (
     word_bits,
 )
 from rtl.registers.marking import Element
-from rtl.widths import CREDIT_BITS, LIFE_BITS, STALL_COUNT_BITS, VL_BITS, VL_LIMIT_BITS, VL_WEIGHT_BITS
+from rtl.widths import VL_BITS, VL_WEIGHT_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.parameters import vl_arbitration_entries
 from wire.registers import (
     DATA_BITS,
     HIGH_OF_COUNTER,
+    PORT_REGISTER_WIDTHS,
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
     VL_ARBITRATION_SPAN,
@@ -35,29 +36,13 @@ from wire.registers import (
     Counter,
     Detail,
     PacketCounter,
-    PartitionCheck,
     PortRegister,
 )
 
-__all__ = ["REGISTER_BITS", "ListEntry", "PortDecoder", "port_access_layout"]
-
-REGISTER_BITS: Final = {
-    PortRegister.FCP_THRESHOLD: CREDIT_BITS,
-    PortRegister.FCP_PERIOD: 24,
-    PortRegister.FC_WATCHDOG: 24,
-    PortRegister.LINK_DOWN_TIMEOUT: 24,
-    PortRegister.TICK: 8,
-    PortRegister.LOCAL_PHY_ERRORS: 4,
-    PortRegister.OVERRUN_ERRORS: 4,
-    PortRegister.VL_HIGH_LIMIT: VL_LIMIT_BITS,
-    PortRegister.HOQ_LIFE: LIFE_BITS,
-    PortRegister.VL_STALL_COUNT: STALL_COUNT_BITS,
-    PortRegister.PARTITION: len(PartitionCheck),
-}
-"""Of the registers that hold a number, or bits of which each may be set."""
+__all__ = ["ListEntry", "PortDecoder", "port_access_layout"]
 
 _NOT_0: Final = (PortRegister.FCP_PERIOD, PortRegister.FC_WATCHDOG, PortRegister.LINK_DOWN_TIMEOUT)
-"""Of those, the ones that hold a duration. TICK may be 0: a tick lasts a cycle more."""
+"""Those that hold a duration, but for TICK, which may be 0: a tick lasts a cycle more."""
 
 _CODE_BITS: Final = 4
 """Codes are below 16."""
@@ -181,7 +166,7 @@ class PortDecoder(wiring.Component):
             return ~value[_CODE_BITS:].any() & _is_one_of(value[:_CODE_BITS], codes[register])
         if register == PortRegister.CONGESTION:
             return ~Element(value).control_type
-        bits = REGISTER_BITS.get(register, DATA_BITS)
+        bits = PORT_REGISTER_WIDTHS.get(register, DATA_BITS)
         return ~value[bits:].any() & (value[:bits].any() if register in _NOT_0 else 1)
 
     def _decode_entry(self, m: Module, offset: Value, entry: data.View) -> None:

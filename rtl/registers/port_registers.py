@@ -7,13 +7,14 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.registers.marking import Element, MarkingSettings, PortMarking
-from rtl.registers.port_access import REGISTER_BITS, ListEntry, port_access_layout
+from rtl.registers.port_access import ListEntry, port_access_layout
 from rtl.rotation import select
 from rtl.widths import LENGTH_BITS, LIFE_BITS, STALL_COUNT_BITS, VL_LIMIT_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
 from wire.packet import BLOCK_BYTES
 from wire.registers import (
     DATA_BITS,
+    PORT_REGISTER_WIDTHS,
     PORT_RESET_VALUES,
     PartitionCheck,
     PortRegister,
@@ -65,7 +66,7 @@ class DurationSignature(wiring.Signature):
 
     def __init__(self, register: PortRegister) -> None:
         super().__init__(
-            {"length": Out(REGISTER_BITS[register], init=PORT_RESET_VALUES[register]), "written": Out(1)},
+            {"length": Out(PORT_REGISTER_WIDTHS[register], init=PORT_RESET_VALUES[register]), "written": Out(1)},
         )
 
 
