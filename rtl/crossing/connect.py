@@ -77,7 +77,7 @@ def connect_crossing(
             side.wide.eq(wide),
             side.causes.eq(causes),
             side.heads.facts.eq(facts),
-            side.heads.slots_offered.eq(matcher.slots_offered),
+            side.heads.slots_offered.eq(matcher.slots_follow),
             side.offers.eq(matcher.offers[number]),
             matcher.accepted[number].eq(side.accepted),
             matcher.some_free[number].eq(side.some_free),

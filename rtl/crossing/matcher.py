@@ -29,7 +29,7 @@ class Grant(wiring.Component):
             control packet, granted in the cycle before.
         offer: to this input, one-hot; none if it made none. `spared`: the inputs that it made none, in registers of
             their own.
-        slot: on this slot, one-hot; anything if it made none.
+        slot: on this slot, one-hot; anything if it made none. `slot_follows`: what that will be in the next cycle.
         accepted: the input that accepts in this cycle (g+1), one-hot, or none.
         granted, slot_granted: in the cycle before some input accepted (this is g+2), and this slot, one-hot; else that
             is anything.
@@ -51,6 +51,7 @@ class Grant(wiring.Component):
                 "offer": Out(inputs),
                 "spared": Out(inputs, init=(1 << inputs) - 1),
                 "slot": Out(vls + 1),
+                "slot_follows": Out(vls + 1),
                 "accepted": In(inputs),
                 "granted": Out(1),
                 "slot_granted": Out(vls + 1),
@@ -92,13 +93,14 @@ class Grant(wiring.Component):
         ]
         to_vl15 = first_from(m, self.eligible[vls], places[vls])
         to_data = first_from(m, candidates, place)
+        m.d.comb += self.slot_follows.eq(Mux(vl15, 1 << vls, vl_arbiter.chosen))
         offer = Mux(self.available, to_vl15 | Mux(vl15 | self.urgent, 0, to_data), 0)
         m.d.sync += [
             self.flow_control.eq(self.available & ~vl15 & (self.urgent | (self.changed & ~some_data))),
             self.offered.eq(self.available & (vl15 | (some_data & ~self.urgent))),
             self.offer.eq(offer),
             self.spared.eq(~offer),
-            self.slot.eq(Mux(vl15, 1 << vls, vl_arbiter.chosen)),
+            self.slot.eq(self.slot_follows),
         ]
         return m
 
@@ -115,8 +117,8 @@ class Matcher(wiring.Component):
         urgent, changed: masks of outputs with flow control packets to send.
         vl_arbitration: of the outputs that are ports', which are the first.
         offered: mask of outputs that made an offer in the cycle before (this is g+1); slots_offered: for each of them
-            its slot, one-hot. `flow_control`: mask of those that send a flow control packet instead, granted in the
-            cycle before.
+            its slot, one-hot; `slots_follow`: what these will be in the next cycle. `flow_control`: mask of those that
+            send a flow control packet instead, granted in the cycle before.
         offers: for each input the mask of the outputs that made it one.
         accepted: for each input the output whose offer it accepts in this cycle, one-hot, or none.
         granted: mask of outputs whose offer was accepted in the cycle before (this is g+2); slots_granted: for each of
@@ -141,6 +143,7 @@ class Matcher(wiring.Component):
                 "flow_control": Out(outputs),
                 "offered": Out(outputs),
                 "slots_offered": Out(data.ArrayLayout(slots, outputs)),
+                "slots_follow": Out(data.ArrayLayout(slots, outputs)),
                 "offers": Out(data.ArrayLayout(outputs, inputs)),
                 "accepted": In(data.ArrayLayout(outputs, inputs)),
                 "granted": Out(outputs),
@@ -178,6 +181,7 @@ class Matcher(wiring.Component):
                 self.flow_control[number].eq(grant.flow_control),
                 self.offered[number].eq(grant.offered),
                 self.slots_offered[number].eq(grant.slot),
+                self.slots_follow[number].eq(grant.slot_follows),
                 self.granted[number].eq(grant.granted),
                 self.slots_granted[number].eq(grant.slot_granted),
             ]

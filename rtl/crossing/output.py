@@ -36,7 +36,7 @@ class Output(wiring.Component):
     Members:
         phase: the cycle modulo 4.
         port: what the port lets be sent, and whether it waits: section 8.3, except for the state.
-        facts: of the cycle before, what heads must know for the next, see `send_facts_layout`.
+        facts: what heads must know of it, see `send_facts_layout`. Inputs have it in registers of their own.
         held: a reader holds this output. `busy`: a reader is serving it.
         heads: mask of the slots for which some input has a visible head for it.
         available: it makes an offer in this cycle, if it has one to make.
@@ -79,10 +79,10 @@ class Output(wiring.Component):
         deferred = port.state == PortState.ACTIVE_DEFER
         inactive = Cat(~active.replicate(self.vls) | ~port.operational, deferred | (port.state == PortState.DOWN))
         swallows = inactive | self._find_causes(m, inactive)
-        m.d.sync += [self.facts.blocked.eq(deferred), self.facts.swallows.eq(swallows)]
+        m.d.comb += [self.facts.blocked.eq(deferred), self.facts.swallows.eq(swallows)]
         for vl in range(self.vls):
             credit = (credits.cl[vl] - credits.tbs[vl])[:CREDIT_BITS]
-            m.d.sync += self.facts.room[vl].eq(room_of(credit, swallows[vl]))
+            m.d.comb += self.facts.room[vl].eq(room_of(credit, swallows[vl]))
 
         # What it is busy with is on the slot of its last offer.
         sending = Signal.like(self.slot)

@@ -30,7 +30,8 @@ class InputSignature(wiring.Signature):
     Members:
         phase: the cycle modulo 4.
         heads: what the heads of its queues ask for and get; outputs make it offers only if it is available: if more of
-            its readers are free than it accepts offers, none or one.
+            its readers are free than it accepts offers, none or one. What they are told of outputs is what it will be
+            in the next cycle: it comes from far, and each input has registers of its own for it, somewhere on the way.
         joining: a packet joins one of its queues (cycle e).
         offers: mask of the outputs that made it an offer in the cycle before (this is g+1).
         accepted: one-hot, that whose offer it accepts; it does accept one if there are any.
@@ -138,7 +139,12 @@ class PacketStore(wiring.Component):
             crossing.joining.output.eq(self.packet.output),
             crossing.joining.slot.eq(self.packet.slot),
         ]
-        connect(m, queues.heads, flipped(crossing.heads))
+        for name, member in crossing.heads.signature.members.items():
+            inside, outside = getattr(queues.heads, name), getattr(crossing.heads, name)
+            if member.flow == Out:
+                m.d.comb += outside.eq(inside)
+            else:
+                m.d.sync += inside.eq(outside)
 
         # That an offer is accepted is known early. Which it is comes late.
         m.submodules.acceptance = acceptance = Acceptance(self.outputs, self.block_bits)
@@ -214,7 +220,7 @@ class PacketStore(wiring.Component):
         """Of the packet that was accepted in the cycle before. All that an output has to say of it is ready before it
         is known which it is; it comes from far, and that the packet is oversize is joined with it a cycle later."""
         accepted, credited = self.crossing.accepted[: self.credited], range(self.credited)
-        offered = self.crossing.heads.slots_offered
+        offered = queues.heads.slots_offered
         oversize, cause, ages = Signal(), Signal(CAUSE_BITS), Signal()
         on_data_vl = Cat(~offered[output][self.vls] for output in credited)
         m.d.sync += [

@@ -189,18 +189,16 @@ def test_what_stands_too_long_is_swallowed_and_then_its_vl_stalls(seed: int) -> 
             ctx.set(dut.slot, 1 << (before.offered or 0))
             ctx.set(dut.accepted, 0 if before.granted is None else 1 << number % INPUTS)
 
-            # What heads see is of the cycle before.
             contract.cycles.append(now)
-            if number:
-                swallows = [contract.swallows(number - 1, slot) for slot in range(SLOTS)]
-                assert [bool(ctx.get(dut.facts.swallows) >> slot & 1) for slot in range(SLOTS)] == swallows, (
-                    f"cycle {number - 1}"
-                )
             if number > 3 and before.offered is not None:
                 cause = contract.cause(number - 1, before.offered)
                 assert ctx.get(dut.cause) == cause, f"offered at {number - 1}"
                 seen.add(cause)
             contract.follow()
+            swallows = [contract.swallows(number, slot) for slot in range(SLOTS)]
+            assert [bool(ctx.get(dut.facts.swallows) >> slot & 1) for slot in range(SLOTS)] == swallows, (
+                f"cycle {number}"
+            )
             await ctx.tick()
 
     Simulation(dut).run(bench)
