@@ -56,8 +56,7 @@ class Reader(wiring.Component):
             after.
         free: idle, or it takes up a packet in this cycle, or this is the last read.
         stays_free: it is free in the next cycle unless it takes up a packet in this one.
-        serves: mask of the output being served in the next cycle; that is so from x_0+1 to the last busy cycle
-            (section 8.3).
+        serves: mask of the output being served; that is so from x_0+1 to the last busy cycle (section 8.3).
         leaves: mask of the output that was not available to others, and is from the next cycle on.
         memory: the buffer's read interface, seen from here.
         to_output: the mask of the output to which the row that is due (cycle x_r) goes (0: none is due).
@@ -167,8 +166,10 @@ class Reader(wiring.Component):
         ]
         self._fill_row(m, described, first)
         drops = scrap | swallowed | outlived
-        m.d.comb += self.serves.eq(Mux(drops | ends_early, 0, goes_to))
-        m.d.sync += [dropped.eq(drops), early.eq(ends_early), self.done.eq(last_read | drops | ends_early)]
+        # Whether the packet ends here is known late: nothing is joined with it before the next cycle.
+        goes, was_last_read = Signal(self.outputs), Signal()
+        m.d.sync += [dropped.eq(drops), early.eq(ends_early), goes.eq(goes_to), was_last_read.eq(last_read)]
+        m.d.comb += [self.serves.eq(Mux(over_early, 0, goes)), self.done.eq(was_last_read | over_early)]
 
         # What comes behind the last read.
         turn_follows = Signal()

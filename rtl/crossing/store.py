@@ -203,11 +203,11 @@ class PacketStore(wiring.Component):
                 reader.fate.eq(fate),
             ]
         m.d.comb += crossing.outlived.eq(fate.outlived)
+        m.d.comb += crossing.busy.eq(any_of(reader.serves for reader in readers))
         # Registers of their own: all inputs and outputs look at them.
         left = any_of(reader.leaves for reader in readers)
         free = Cat(reader.stays_free for reader in readers) & ~taker
         m.d.sync += [
-            crossing.busy.eq(any_of(reader.serves for reader in readers)),
             crossing.holds.eq((crossing.holds & ~left) | crossing.accepted),
             crossing.some_free.eq(free.any()),
             crossing.several_free.eq((free & (free - 1)).any()),
