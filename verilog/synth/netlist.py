@@ -37,6 +37,9 @@ _BOXES = "boxes.v"
 _COMPARISONS = "comparisons.v"
 _MUX_GATES = "mux_gates.v"
 _MUX_CELLS = "mux_cells.v"
+_UNNAMED = "rename -hide w:*[*; "
+"""Elements of arrays have no public names of their own: ABC9 takes that of element 1 for bit 1 of the array."""
+
 
 _APART = re.compile(
     r"design\.(port_\d+|input_\d+(\.partition|\.store\.acceptance)?|output_\d+|matcher|crossbar\.output_\d+|arrivals"
@@ -83,7 +86,7 @@ def make_netlist(rtlil: str, directory: Path, watch: tools.Watch) -> None:
     apart = sorted({module for path, module in instances(hierarchy) if _APART.fullmatch(path)})
     kept = "".join(f"setattr -mod -set keep_hierarchy 1 {module}; " for module in apart)
     yosys(
-        f"read_rtlil {_PREPARED_RTLIL}; {_unchecked_reads(hierarchy)}{kept}flatten; opt_clean; "
+        f"read_rtlil {_PREPARED_RTLIL}; {_unchecked_reads(hierarchy)}{kept}flatten; opt_clean; {_UNNAMED}"
         f"write_rtlil {_PREPARED_RTLIL}; write_json {PREPARED}"
     )
     open_outputs = _open_outputs(_modules(directory / PREPARED))
