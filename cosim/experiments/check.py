@@ -43,7 +43,7 @@ class CheckResult:
         packets_lost: packets that a later one of their flow overtook.
         packets_under_way: packets offered and not delivered when the run ended.
         losses_explained: events in the trace each of which can have cost a packet.
-        errors_given: errors ordered, by kind.
+        errors_given: errors ordered and MADs given, by kind.
         injections_acted: INJECT records: injected errors that changed a row.
         verdicts: packets that a port refused or threw away, by reason.
         faults: what was wrong with deliveries, in words.

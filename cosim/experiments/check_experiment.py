@@ -249,7 +249,7 @@ def _mixed(random: Random, count: int) -> list[Literal["1X", "4X"]]:
 def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = None) -> Experiment:
     """The experiment of a check.
 
-    `errors_given` counts the errors ordered, by kind, in each stimulus made of it.
+    `errors_given` counts the errors ordered and the MADs, by kind, in each stimulus made of it.
 
     Raises:
         ValueError: impossible parameters, or fewer cycles than bring-up and reading the counters take.
@@ -286,7 +286,7 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     def packets() -> Iterator[Packet]:
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)
         of_traps = random_trap_requests(topology, options.seed, up.start, last_post)
-        mads = random_mad_packets(topology, options.seed, up.start, last_post) if options.errors else iter(())
+        mads = random_mad_packets(topology, options.seed, up.start, last_post, counts) if options.errors else iter(())
         streams = (random_packets(topology, traffic), requests, of_traps, mads)
         return chain(smps, heapq.merge(*streams, key=attrgetter("cycle")))
 

@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator
 from math import inf
 from operator import attrgetter
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, get_args
 
 from cosim.stimulus.agents import agent_lids, agent_routes, random_path
 from cosim.stimulus.bus_bring_up import write
@@ -43,7 +44,7 @@ from wire.smp import SMP_PATH, smp_request
 from wire.stimulus import Control
 from wire.time_limits import NO_LIMIT
 
-__all__ = ["RandomMad", "random_mad", "random_mad_controls", "random_mad_packets"]
+__all__ = ["MAD_KINDS", "MadKind", "RandomMad", "random_mad", "random_mad_controls", "random_mad_packets"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with MADs."""
@@ -99,6 +100,13 @@ _MISROUTING: Final = frozenset(
 )
 """Attributes by which packets come to hosts that should not get them, or on another VL."""
 
+MadKind = Literal["right_mad", "mutated_mad", "unasked_answer", "lost_smp"]
+"""A right request; any that was mutated; of the other directed SMPs, an answer that nobody asked for, and one that is
+somewhere on its route before it begins it, or back.
+"""
+
+MAD_KINDS: Final[tuple[MadKind, ...]] = get_args(MadKind)
+
 
 class RandomMad(NamedTuple):
     """A packet with a MAD.
@@ -107,11 +115,13 @@ class RandomMad(NamedTuple):
         vl: on which its host sends it.
         data: LRH to ICRC.
         repairs: of what it may make wrong in a switch's tables.
+        kind: what is wrong with it.
     """
 
     vl: int
     data: bytes
     repairs: tuple[Repair, ...] = ()
+    kind: MadKind = "right_mad"
 
 
 def random_mad(topology: Topology, random: Random, host: str, number: int) -> RandomMad:
@@ -123,7 +133,7 @@ def random_mad(topology: Topology, random: Random, host: str, number: int) -> Ra
     if random.random() >= _MUTATED_SHARE:
         return right
     data = mutated(random, right.data)
-    return right._replace(data=data) if _is_safe(topology, host, right.data, data) else right
+    return right._replace(data=data, kind="mutated_mad") if _is_safe(topology, host, right.data, data) else right
 
 
 def _is_safe(topology: Topology, host: str, right: bytes, data: bytes) -> bool:
@@ -173,14 +183,17 @@ def _smp(topology: Topology, random: Random, host: str, number: int) -> RandomMa
         dr_slid=dr_slid,
         dr_dlid=dr_dlid,
     )
+    kind: MadKind = "right_mad"
     if path and random.random() < _ANSWER_SHARE:
+        kind = "unasked_answer"
         # It goes back along the same ports, as its initial path would go there.
         back = int.from_bytes(SMP_PATH.pack([0, *reversed(path)]), "big")
         smp = smp.replace(method=MadMethod.GET_RESP, d=1, hop_pointer=len(path) + 1, return_path=back)
     elif path is not None and random.random() < _LOST_SHARE:
+        kind = "lost_smp"
         hops = {name: random.randint(0, _MOST_HOPS) for name in ("hop_pointer", "hop_count")}
         smp = smp.replace(**hops, d=random.getrandbits(1))
-    return RandomMad(VL15, smp_packet(smp, slid, dlid, number).data, asked.repairs)
+    return RandomMad(VL15, smp_packet(smp, slid, dlid, number).data, asked.repairs, kind)
 
 
 def _perf(topology: Topology, random: Random, host: str, number: int) -> RandomMad:
@@ -241,9 +254,13 @@ def _posted(topology: Topology, seed: int, start: int, end: int) -> Iterator[_Po
         yield _Posted(cycle, host, random_mad(topology, random, host, number))
 
 
-def random_mad_packets(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
-    """In some runs MADs of all hosts, by cycle."""
+def random_mad_packets(
+    topology: Topology, seed: int, start: int, end: int, given: Counter[str] | None = None
+) -> Iterator[Packet]:
+    """In some runs MADs of all hosts, by cycle, counted in `given` by kind."""
+    count = Counter() if given is None else given
     for number, (cycle, host, mad) in enumerate(_posted(topology, seed, start, end)):
+        count[mad.kind] += 1
         slot = slot_of_vl(mad.vl, topology.fabric.nodes[host].vls)
         yield Packet(0, number, cycle, host, None, slot, mad.vl, mad.data)
 

@@ -11,7 +11,7 @@ from cosim.experiments.check import check
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.agents import agent_lids
 from cosim.stimulus.mad_mutation import mad_of
-from cosim.stimulus.random_mads import random_mad, random_mad_controls, random_mad_packets
+from cosim.stimulus.random_mads import MAD_KINDS, random_mad, random_mad_controls, random_mad_packets
 from wire.codes import VL15, is_multicast_lid
 from wire.headers import LRH
 from wire.mad import MAD_HEADER, MadMethod, MgmtClass
@@ -53,6 +53,24 @@ def test_half_of_the_seeds_have_mads_and_none_without_errors():
     quiet, loud = (check_experiment(options(WITH, errors=errors)).packets() for errors in (False, True))
     assert not any(is_perf(packet.data) for packet in quiet)
     assert any(is_perf(packet.data) for packet in loud)
+
+
+def test_mads_of_a_check_are_counted_by_kind(tmp_path):
+    count = Counter()
+    packets = list(random_mad_packets(topology(), WITH, 0, 60_000, count))
+    assert set(count) == set(MAD_KINDS)
+    assert count.total() == len(packets)
+    unasked = sum(is_unasked(packet.data) for packet in packets)
+    # Some are mutated besides, and some mutated requests look like answers.
+    assert 0.5 * unasked < count["unasked_answer"] < 1.5 * unasked
+    assert count["mutated_mad"] < count["right_mad"]
+    drawn = {seed: check(options(seed), tmp_path).errors_given for seed in (WITH, WITHOUT)}
+    assert set(MAD_KINDS) <= set(drawn[WITH])
+    assert not set(MAD_KINDS) & set(drawn[WITHOUT])
+
+
+def is_unasked(data):
+    return is_mad(data) and MAD_HEADER.unpack(mad_of(data)).method == MadMethod.GET_RESP
 
 
 def test_every_attribute_is_asked_for_and_set_and_every_class_of_smps_comes():
