@@ -17,11 +17,13 @@ from ironband.common import (
     SEED,
     VLS,
     NumberRange,
+    check_waves_begin,
     check_waves_file,
     input_errors,
     json_option,
     sim_option,
-    waves_option,
+    waves_asked,
+    waves_options,
     work_directory,
     write_json,
 )
@@ -60,12 +62,13 @@ _TYPED: Final = ParameterSource.COMMANDLINE
     help="Add which decisions of the golden model the run reaches to FILE.",
 )
 @sim_option
-@waves_option
+@waves_options
 @capture_options
 @json_option
 def check(
     coverage_file: Path | None,
     waves: Path | None,
+    waves_cycles: range | None,
     capture_file: str | None,
     capture_at: tuple[str, ...],
     json_file: str | None,
@@ -76,6 +79,10 @@ def check(
     They are compared event by event. Sizes, VLs, destinations, pauses of the hosts, buffers, cables, timers and errors
     are random and follow from the seed. Exit status 1 at the first difference, or if a host got what it should not.
     """
+
+    with input_errors():
+        recorded = waves_asked(given["sim"], waves, waves_cycles)
+    check_waves_begin(recorded, given["cycles"])
 
     from pydantic import ValidationError
 
@@ -110,11 +117,11 @@ def check(
             work_directory() as work_dir,
             cycle_bar(f"check on {options.sim}", options.cycles, console) as progress,
         ):
-            result = perform_check(options, work_dir, progress=progress, waves=waves, taps=taps)
+            result = perform_check(options, work_dir, progress=progress, waves=recorded, taps=taps)
         coverage = add_to_file(coverage_file, options) if coverage_file is not None and result.held else None
         if json_file is not None:
             write_json(json_file, check_json(options, result, coverage))
     print_check(console, options, result, coverage)
-    if waves is not None:
+    if waves is not None and waves.exists():
         console.print_line(f"wrote {waves}")
     return 0 if result.held and not (coverage and coverage.refuted) else 1

@@ -8,14 +8,15 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from cosim.engines.base import ENGINES, check_waves
+from cosim.engines.base import ENGINES, Waves, check_waves
+from cosim.scenario.limits import MAX_CYCLES
 from sm.errors import ManagerError
 from toolchain.atomic_files import output_directory, output_file, write_atomically, writing
 from toolchain.errors import UserError
@@ -37,12 +38,14 @@ __all__ = [
     "VLS",
     "NumberRange",
     "alone",
+    "check_waves_begin",
     "check_waves_file",
     "input_errors",
     "json_option",
     "sim_option",
     "switch_parameters",
-    "waves_option",
+    "waves_asked",
+    "waves_options",
     "work_directory",
     "write_json",
 ]
@@ -92,12 +95,42 @@ sim_option: Final = click.option(
     default=ENGINES[0],
     help="What simulates: a Verilog simulator, Amaranth's own, or the golden model alone.",
 )
-waves_option: Final = click.option(
-    "--waves",
-    type=FILE,
-    metavar="FILE",
-    help="Record waves to FILE: .fst on verilator and icarus, .vcd on amaranth.",
-)
+
+
+class _Cycles(click.ParamType[range]):
+    """Cycles from one to another, both of them included."""
+
+    name = "cycles"
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> range:
+        """All of them."""
+        first, _, last = str(value).partition(":")
+        # int() takes its time for many digits, and takes others than these, too.
+        written = all(text.isascii() and text.isdecimal() and len(text) < 20 for text in (first, last))
+        cycles = range(int(first), int(last) + 1) if written else range(0)
+        if not cycles or cycles.stop > MAX_CYCLES:
+            expected = f"expected FROM:TO, cycles from 0 to {MAX_CYCLES - 1:,} in this order"
+            self.fail(f"{value!r}: {expected}", parameter, context)
+        return cycles
+
+
+def waves_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options for waves, for `waves_asked`."""
+    waves_cycles = click.option(
+        "--waves-cycles",
+        type=_Cycles(),
+        metavar="FROM:TO",
+        help="Of these cycles alone, the last one included.",
+    )
+    waves = click.option(
+        "--waves",
+        type=FILE,
+        metavar="FILE",
+        help="Record waves to FILE: .fst on verilator and icarus, .vcd on amaranth.",
+    )
+    return waves(waves_cycles(command))
+
+
 json_option: Final = click.option(
     "--json",
     "json_file",
@@ -134,6 +167,35 @@ def check_waves_file(engine: str, waves: Path | None) -> None:
     if waves is not None:
         output_directory(waves.parent)
         output_file(waves)
+
+
+def waves_asked(engine: str, file: Path | None, cycles: range | None) -> Waves | None:
+    """What the options for waves say; whether the file can be written is not looked at.
+
+    Raises:
+        click.UsageError: cycles without a file.
+        WavesUnsupported: the engine records no waves, or not into such a file.
+    """
+    if file is None and cycles is not None:
+        raise click.UsageError(f"--waves-cycles {_text(cycles)}: expected --waves, too")
+    check_waves(engine, file)
+    return None if file is None else Waves(file, cycles)
+
+
+def check_waves_begin(waves: Waves | None, run_cycles: int) -> None:
+    """Whether a run is so long that it comes to the first cycle that waves are to have.
+
+    Raises:
+        click.UsageError: it is not.
+    """
+    if waves is not None and waves.cycles is not None and waves.cycles.start >= run_cycles:
+        raise click.UsageError(
+            f"--waves-cycles {_text(waves.cycles)}: expected FROM below {run_cycles:,}, the cycles of the run"
+        )
+
+
+def _text(cycles: range) -> str:
+    return f"{cycles.start}:{cycles.stop - 1}"
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from cosim.engines.base import ENGINES, MODEL, UnknownEngine
+from cosim.engines.base import ENGINES, MODEL, UnknownEngine, Waves
 from cosim.topology.subnet_fabric import fabric_of
 from cosim.topology.topology import no_such_node, port_named
 from cosim.topology.topology_file import TopologyFile, find_topology, packaged_topologies, read_topology
@@ -334,7 +334,7 @@ class FabricRun:
                 rtl=self._rtl,
                 compared=self._compared,
                 taps=self._stack.enter_context(link_capture(fabric, widths, *self._capture)),
-                waves=self._waves,
+                waves=None if self._waves is None else Waves(self._waves),
             )
             self._run = PacketRun(PacketTask(stepped, widths, "bus" if bus else "sm", self._seed))
 

@@ -12,10 +12,12 @@ from cosim.engines.base import ENGINES, MODEL
 from ironband.common import (
     STDOUT,
     NumberRange,
+    check_waves_begin,
     check_waves_file,
     input_errors,
     json_option,
-    waves_option,
+    waves_asked,
+    waves_options,
     work_directory,
     write_json,
 )
@@ -64,7 +66,7 @@ def _ports(context: click.Context, parameter: click.Parameter, texts: tuple[str,
 @click.option("--gbps", type=NumberRange(0.1, 10_000), help="Rate of a 4X link.  [default: the scenario's, or 10]")
 @click.option("--sim", type=click.Choice(ENGINES), default=MODEL, help="What simulates the nodes that are played into.")
 @click.option("--lines", type=click.IntRange(0, 10_000), default=20, help="Packets told, of the first and of the last.")
-@waves_option
+@waves_options
 @json_option
 def play(
     capture: str,
@@ -76,6 +78,7 @@ def play(
     sim: str,
     lines: int,
     waves: Path | None,
+    waves_cycles: range | None,
     json_file: str | None,
 ) -> int:
     """Send the packets of CAPTURE into a fabric; tell what it does.
@@ -86,6 +89,7 @@ def play(
     if capture == STDOUT or is_special(Path(capture)):
         raise click.UsageError(f"{capture}: a pipe, and a capture is read more than once: expected a file")
     with input_errors():
+        recorded = waves_asked(sim, waves, waves_cycles)
         check_waves_file(sim, waves)
 
         from capture.survey import survey
@@ -101,6 +105,7 @@ def play(
 
         given = None if into is None else given_fabric(into, by == "bus")
         plan = plan_play(capture, surveyed, given, at, _TIMES[times], gbps)
+        check_waves_begin(recorded, plan.cycles)
         options = [("--into", into), ("--bring-up", by), ("--times", times), ("--gbps", gbps), ("--sim", sim)]
         options += [("--at", f"{name}={port}") for name, port in at.items()]
         words = [word for name, value in options if value is not None for word in (name, str(value))]
@@ -111,7 +116,7 @@ def play(
             work_directory() as work_dir,
             cycle_bar(f"play on {sim}", plan.cycles, console) as progress,
         ):
-            result = perform_play(plan, sim, work_dir, tell=report.tell, progress=progress, waves=waves)
+            result = perform_play(plan, sim, work_dir, tell=report.tell, progress=progress, waves=recorded)
         report.tail(console, result)
         if json_file is not None:
             write_json(json_file, report.json(result))

@@ -17,6 +17,7 @@ from capture.told_packet import ToldPacket, told_packets
 from capture.views import in_words
 from capture.wire_packet import WirePacket
 from cosim.analysis.reception import Told
+from cosim.engines.base import waves_around
 from cosim.experiments.play import PlayResult
 from cosim.experiments.play_plan import PlayPlan
 from cosim.trace.compare import Names
@@ -183,4 +184,8 @@ class PlayReport:
 
     def _report(self, result: PlayResult) -> str:
         difference = result.comparison.difference if result.comparison else None
-        return difference.report(self._names, self._replay, seen_by=self._sim) if difference else ""
+        return (
+            difference.report(self._names, self._replay, waves_around(self._sim, difference.cycle), seen_by=self._sim)
+            if difference
+            else ""
+        )

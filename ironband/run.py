@@ -8,7 +8,6 @@ from typing import Literal
 
 import click
 
-from cosim.engines.base import check_waves
 from cosim.scenario.find_scenario import packaged_scenarios
 from ironband.capture_options import capture_options
 from ironband.common import (
@@ -18,7 +17,8 @@ from ironband.common import (
     input_errors,
     json_option,
     sim_option,
-    waves_option,
+    waves_asked,
+    waves_options,
 )
 from ironband.inputs import scenario_asked
 from toolchain.atomic_files import output_directory
@@ -29,7 +29,7 @@ __all__ = ["run"]
 @click.command(epilog=f"Scenarios that come with Ironband: {', '.join(packaged_scenarios())}.")
 @click.argument("scenario")
 @sim_option
-@waves_option
+@waves_options
 @capture_options
 @click.option(
     "--out", type=DIRECTORY, metavar="DIR", help="Where the picture (and the trace) go.  [default: out/SCENARIO]"
@@ -49,6 +49,7 @@ def run(
     scenario: str,
     sim: str,
     waves: Path | None,
+    waves_cycles: range | None,
     capture_file: str | None,
     capture_at: tuple[str, ...],
     out: Path | None,
@@ -65,7 +66,7 @@ def run(
     what it should not.
     """
     with input_errors():
-        check_waves(sim, waves)
+        recorded = waves_asked(sim, waves, waves_cycles)
         asked = scenario_asked(scenario)
 
         from cosim.scenario.scenario_file import load_scenario
@@ -90,5 +91,5 @@ def run(
             from ironband.scenario_run import run_scenario
 
             console = text_console(json_file, capture_file)
-            results = run_scenario(loaded, by, sim, waves, taps, directory, replay, json_file, console, draws, keep)
+            results = run_scenario(loaded, by, sim, recorded, taps, directory, replay, json_file, console, draws, keep)
     return 0 if results.held else 1

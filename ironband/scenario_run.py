@@ -18,7 +18,7 @@ from cosim.analysis.observer import CycleListener, Observer
 from cosim.analysis.scoreboard import DeliveryCheck
 from cosim.analysis.story import Story
 from cosim.analysis.tail_drop import TailDrop
-from cosim.engines.base import Taps
+from cosim.engines.base import Taps, Waves, waves_around
 from cosim.experiments.experiment import Experiment, scenario_experiment
 from cosim.experiments.managed_experiment import managed_experiment
 from cosim.experiments.perform import perform
@@ -27,7 +27,7 @@ from cosim.stimulus.flows import message_streams, scenario_streams
 from cosim.stimulus.packet import is_of_transport
 from cosim.topology.topology import Port
 from cosim.trace.compare import Names
-from ironband.common import work_directory, write_json
+from ironband.common import check_waves_begin, work_directory, write_json
 from ironband.page.recording import run_head
 from ironband.page.subject import EVENTS_FILE
 from ironband.progress import Console, cycle_bar
@@ -47,7 +47,7 @@ def run_scenario(
     scenario: Scenario,
     by: Literal["smp", "bus"],
     sim: str,
-    waves: Path | None,
+    waves: Waves | None,
     taps: Taps,
     directory: Path,
     replay: str,
@@ -64,10 +64,12 @@ def run_scenario(
 
     Raises:
         ScenarioError: its Subnet Managers do not bring it up.
+        click.UsageError: waves are to begin behind its end.
         OutputError: a file cannot be written.
         What the engines raise (cosim.engines.simulation.run).
     """
     experiment = scenario_experiment(scenario) if by == "bus" else managed_experiment(scenario)
+    check_waves_begin(waves, experiment.cycles)
     topology, start, end = experiment.topology, experiment.start, experiment.end
     streams, messages = scenario_streams(scenario), message_streams(scenario)
     names = [stream.name for stream in streams] + [stream.name for stream in messages]
@@ -128,10 +130,17 @@ def run_scenario(
         messages=message_measurement,
         links=links.uses,
         comparison=comparison,
-        report=difference.report(Names(topology.fabric), replay, seen_by=sim) if difference else "",
+        report=difference.report(Names(topology.fabric), replay, waves_around(sim, difference.cycle), seen_by=sim)
+        if difference
+        else "",
         counters=counters,
         without_credits=without_credits,
-        files=(*drawings, *kept, *((trace,) if scenario.record.trace else ()), *((waves,) if waves else ())),
+        files=(
+            *drawings,
+            *kept,
+            *((trace,) if scenario.record.trace else ()),
+            *((waves.file,) if waves and waves.file.exists() else ()),
+        ),
     )
     printer.tail(results)
     if json_file is not None:

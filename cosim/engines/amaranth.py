@@ -6,12 +6,14 @@ from bisect import insort
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import ExitStack
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 from amaranth.sim import Simulator
 
 from cosim.engines.base import RunOptions
 from cosim.engines.taps import RowTaps
+from cosim.engines.vcd_window import VcdWindow
 from cosim.harness.top import CYCLE_NS
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from toolchain.atomic_files import atomic_file
@@ -23,6 +25,8 @@ from wire.stimulus import Delivery, Post
 from wire.trace import Kind, Record, link_source, words_of_payload
 
 __all__ = ["simulate"]
+
+_FS_OF_NS: Final = 1_000_000
 
 
 def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Generator[Record, None, None]:
@@ -38,8 +42,11 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
     with ExitStack() as stack:
         if options.waves is not None:
             _name_plainly(simulator)
-            temporary = stack.enter_context(atomic_file(options.waves))
-            stack.enter_context(simulator.write_vcd(str(temporary)))
+            temporary = stack.enter_context(atomic_file(options.waves.file))
+            written: str | VcdWindow = str(temporary)
+            if options.waves.cycles is not None:
+                written = stack.enter_context(_window(temporary, options.waves.cycles))
+            stack.enter_context(simulator.write_vcd(written))
         try:
             while not bench.ended:
                 simulator.advance()
@@ -57,6 +64,12 @@ def simulate(make: Callable[[], Any], spec: RunSpec, options: RunOptions) -> Gen
             return  # so that the waves up to here are kept
     taps.rows(bench.tapped, bench.cycle)
     taps.end()
+
+
+def _window(file: Path, cycles: range) -> VcdWindow:
+    """What waves of some cycles are written to. Each begins with a rising edge of the clock, the first at time 0."""
+    begin, end = (max(0, CYCLE_NS * cycle - CYCLE_NS // 2) * _FS_OF_NS for cycle in (cycles.start, cycles.stop))
+    return VcdWindow(file, begin, end)
 
 
 def _name_plainly(simulator: Any) -> None:

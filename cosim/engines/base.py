@@ -25,8 +25,10 @@ __all__ = [
     "RunOptions",
     "Taps",
     "UnknownEngine",
+    "Waves",
     "WavesUnsupported",
     "check_waves",
+    "waves_around",
 ]
 
 PART_ENGINES: Final = ("verilator", "icarus")
@@ -63,6 +65,32 @@ def check_waves(engine: str, waves: Path | None) -> None:
         raise WavesUnsupported(f"waves {waves}: {engine} writes {WAVES[engine]} files")
 
 
+_CYCLES_BEFORE: Final = 200
+_CYCLES_BEHIND: Final = 20
+"""Of a difference, those that are looked at."""
+
+
+def waves_around(engine: str, cycle: int) -> str:
+    """Options by which a command records waves about a difference; none if the engine records no waves."""
+    if engine not in WAVES:
+        return ""
+    first, last = max(0, cycle - _CYCLES_BEFORE), cycle + _CYCLES_BEHIND
+    return f" --waves difference{WAVES[engine]} --waves-cycles {first}:{last}"
+
+
+@dataclass(frozen=True)
+class Waves:
+    """Waves that are recorded.
+
+    Attributes:
+        file: .fst on verilator and icarus, .vcd on amaranth; there is none if the run ends before its first cycle.
+        cycles: those recorded, without gaps; all without it.
+    """
+
+    file: Path
+    cycles: range | None = None
+
+
 @dataclass(frozen=True)
 class Taps:
     """Where links are looked at, and who looks.
@@ -88,7 +116,7 @@ class RunOptions:
 
     Attributes:
         work_dir: made if absent, one run at a time; verilator and icarus leave sim.log there if the simulator failed.
-        waves: record waves to this file: .fst on verilator and icarus, .vcd on amaranth.
+        waves: record these.
         on_delivery: called with each delivered packet, in order of (cycle, node), before its DELIVER record is yielded.
         taps: where links are looked at.
         rows: have ROWS records, each of so many cycles, a power of two up to `wire.row_crc.PERIOD`; 0: none.
@@ -98,7 +126,7 @@ class RunOptions:
     """
 
     work_dir: Path
-    waves: Path | None = None
+    waves: Waves | None = None
     on_delivery: Callable[[Delivery], None] | None = None
     taps: Taps = NO_TAPS
     rows: int = 0

@@ -21,6 +21,7 @@ from cosim.engines.base import (
     RunOptions,
     Taps,
     UnknownEngine,
+    Waves,
     check_waves,
 )
 from cosim.engines.part import Part
@@ -82,7 +83,7 @@ def run(
     work_dir: Path,
     *,
     rtl: Collection[str] | None = None,
-    waves: Path | None = None,
+    waves: Waves | None = None,
     on_delivery: Callable[[Delivery], None] | None = None,
     taps: Taps = NO_TAPS,
     rows: int = 0,
@@ -108,7 +109,7 @@ def run(
         SimulationFailed, ShadowMismatch, and ValueError for a stimulus out of order or range.
     """
     simulates = _engine(engine)
-    check_waves(engine, waves)
+    check_waves(engine, None if waves is None else waves.file)
     if rtl is not None and set(rtl) != set(spec.parameters.nodes):
         if rows:
             raise WholeFabricsOnly("ROWS records where only some nodes are RTL: there all rows are compared anyhow")

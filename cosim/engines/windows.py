@@ -27,7 +27,8 @@ from cosim.harness.stream_files import (
     TapReader,
     TraceReader,
 )
-from cosim.harness.top import NO_DELIVERIES, ROWS_PERIOD
+from cosim.harness.top import NO_DELIVERIES, ROWS_PERIOD, begin_ns
+from cosim.simulators.build import WAVES_BEGIN, WAVES_END
 from cosim.simulators.cocotb_results import LOG, SimulationFailed
 from cosim.simulators.installed import Simulator
 from toolchain.atomic_files import atomic_file
@@ -107,14 +108,17 @@ def windows(
     waves = options.waves
     compiled = build_design(simulator, design, waves is not None)
     with _run_dir(options.work_dir) as run_dir:
-        recorded = run_dir / "waves.fst"
+        recorded = None if waves is None else run_dir / "waves.fst"
         prepare(run_dir)
         plusargs = [*options.plusargs, *([] if deliveries else [f"+{NO_DELIVERIES}"])]
         if options.rows:
             plusargs.append(f"+{ROWS_PERIOD}={options.rows}")
+        if waves is not None and waves.cycles is not None:
+            ends = zip((WAVES_BEGIN, WAVES_END), (waves.cycles.start, waves.cycles.stop), strict=True)
+            plusargs += [f"+{name}={begin_ns(cycle)}" for name, cycle in ends]
         with (
             Outbox(run_dir, design.ports) as outbox,
-            SimulatorProcess.started(compiled, run_dir, plusargs, recorded if waves else None) as process,
+            SimulatorProcess.started(compiled, run_dir, plusargs, recorded) as process,
         ):
             try:
                 yield from _windows(process, outbox, feed, run_dir, deliveries, bool(design.ports.taps))
@@ -124,9 +128,13 @@ def windows(
                 if waves is None:
                     raise
             process.finish()
-        if waves is not None:
-            with atomic_file(waves) as temporary:
+        if waves is None or recorded is None:
+            return
+        if recorded.exists():
+            with atomic_file(waves.file) as temporary:
                 shutil.move(recorded, temporary)
+        else:
+            waves.file.unlink(missing_ok=True)
 
 
 def _windows(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cosim.analysis.observer import CycleListener, Observer
 from cosim.analysis.scoreboard import DeliveryCheck
-from cosim.engines.base import NO_TAPS, WAVES, Taps
+from cosim.engines.base import NO_TAPS, Taps, Waves, waves_around
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.experiments.perform import perform
 from cosim.stimulus.row_errors import starts_data
@@ -76,7 +76,7 @@ def check(
     work_dir: Path,
     *,
     progress: Callable[[int], None] = lambda cycle: None,
-    waves: Path | None = None,
+    waves: Waves | None = None,
     taps: Taps = NO_TAPS,
 ) -> CheckResult:
     """Run a check. `progress` gets the cycle of each record; `taps` look at its links.
@@ -124,16 +124,12 @@ def check(
         verdicts=dict(sorted(losses.verdicts.items())),
         faults=tuple(faults),
         difference=difference,
-        report=difference.report(names, f"{options.command}{_with_waves(options.sim)}", seen_by=options.sim)
+        report=difference.report(
+            names, options.command, waves_around(options.sim, difference.cycle), seen_by=options.sim
+        )
         if difference
         else "",
     )
-
-
-def _with_waves(engine: str) -> str:
-    """What the line that replays a difference has besides: waves up to there."""
-    suffix = WAVES.get(engine)
-    return f" --waves difference{suffix}" if suffix else ""
 
 
 def _first_row(options: CheckOptions, work_dir: Path, progress: Callable[[int], None]) -> Difference | None:

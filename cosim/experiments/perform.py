@@ -11,7 +11,7 @@ from typing import Final
 
 from cosim.analysis.observer import Audience, Observer
 from cosim.engines import simulation
-from cosim.engines.base import MODEL, NO_TAPS, Taps
+from cosim.engines.base import MODEL, NO_TAPS, Taps, Waves
 from cosim.experiments.experiment import Experiment
 from cosim.stimulus.actors import ActorGroup, Leader, Replay
 from cosim.stimulus.run_spec import Actor, RunSpec
@@ -31,7 +31,7 @@ def perform(
     observers: Sequence[Observer] = (),
     *,
     rtl: Collection[str] | None = None,
-    waves: Path | None = None,
+    waves: Waves | None = None,
     taps: Taps = NO_TAPS,
     rows: int = 0,
 ) -> Comparison | None:
@@ -73,7 +73,7 @@ def run_beside_model(
     carriers: Sequence[Leader],
     *,
     rtl: Collection[str] | None = None,
-    waves: Path | None = None,
+    waves: Waves | None = None,
     taps: Taps = NO_TAPS,
     rows: int = 0,
     compared: bool = True,

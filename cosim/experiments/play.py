@@ -11,7 +11,7 @@ from typing import Final
 from capture.captured_packets import captured_packets
 from cosim.analysis.observer import Audience, CycleListener
 from cosim.analysis.reception import Receptions, Told
-from cosim.engines.base import MODEL, Taps
+from cosim.engines.base import MODEL, Taps, Waves
 from cosim.experiments.perform import run_beside_model
 from cosim.experiments.play_fabric import CannotPlay
 from cosim.experiments.play_plan import PlayPlan
@@ -62,7 +62,7 @@ def play(
     *,
     tell: Callable[[Told], None] = lambda one: None,
     progress: Callable[[int], None] = lambda cycle: None,
-    waves: Path | None = None,
+    waves: Waves | None = None,
 ) -> PlayResult:
     """Play a capture.
 

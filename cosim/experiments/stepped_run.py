@@ -15,7 +15,7 @@ from typing import Final
 import greenlet
 
 from cosim.analysis.observer import Audience, Observer
-from cosim.engines.base import MODEL, NO_TAPS, Taps
+from cosim.engines.base import MODEL, NO_TAPS, Taps, Waves
 from cosim.experiments.perform import run_beside_model
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.stimulus.actors import Leader, Shared
@@ -49,7 +49,7 @@ class SteppedTask:
         compared: whether the golden model runs beside RTL and is compared.
         observers: follow the run; what happens in a step they may see some steps later.
         taps: look at its links.
-        waves: record waves to this file, see `cosim.engines.base.RunOptions`.
+        waves: record these.
     """
 
     fabric: FabricParameters
@@ -60,7 +60,7 @@ class SteppedTask:
     compared: bool = False
     observers: Sequence[Observer] = ()
     taps: Taps = field(default_factory=lambda: NO_TAPS)
-    waves: Path | None = None
+    waves: Waves | None = None
 
 
 class SteppedRun:

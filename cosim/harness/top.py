@@ -37,7 +37,7 @@ from wire.row_crc import PERIOD, ROW_BYTES, VALID
 from wire.symbols import IDLE_PERIOD, LANES
 from wire.trace import Kind, link_source, port_source
 
-__all__ = ["CYCLE_NS", "NO_DELIVERIES", "PUBLIC", "ROWS_PERIOD", "TOP", "harness", "sources"]
+__all__ = ["CYCLE_NS", "NO_DELIVERIES", "PUBLIC", "ROWS_PERIOD", "TOP", "begin_ns", "harness", "sources"]
 
 TOP = "ironband_top"
 CYCLE_NS = 4
@@ -168,6 +168,11 @@ module {TOP};
   );
 endmodule
 """
+
+
+def begin_ns(cycle: int) -> int:
+    """When a cycle begins: cycle 0 with the second rising edge of the clock, at which reset ends."""
+    return CYCLE_NS * (cycle + 1) + CYCLE_NS // 2
 
 
 def harness(ports: FabricPorts) -> str:

@@ -21,7 +21,11 @@ from toolchain.build_cache import cached
 from toolchain.building import building
 from toolchain.process import BuildFailed, run_tool
 
-__all__ = ["Build", "BuildFailed", "build"]
+__all__ = ["WAVES_BEGIN", "WAVES_END", "Build", "BuildFailed", "build"]
+
+WAVES_BEGIN = "waves_begin"
+WAVES_END = "waves_end"
+"""Plusargs of runs that record waves of a time alone: from and to, in ns."""
 
 _SOURCES = "src"
 _ICARUS_FLAGS = ["-g2012", "-Wall", "-Wno-timescale"]
@@ -32,9 +36,12 @@ _UNNAMED_NETS = re.compile(r'^(\S+ \.(?:net|var)\S*) "_', re.M)
 _ICARUS_WAVES = """\
 module ironband_waves;
   reg [8191:0] path;
+  reg [63:0] begins = 0, ends;
   initial if ($value$plusargs("waves=%s", path)) begin
+    if ($value$plusargs("waves_begin=%d", begins)) #(begins);
     $dumpfile(path);
     $dumpvars(0, {top});
+    if ($value$plusargs("waves_end=%d", ends)) #(ends - begins) $dumpoff;
   end
 endmodule
 """
@@ -97,7 +104,9 @@ def build(
     """
     key = {
         "versions": installed.versions(simulator),
-        "flags": verilation.settings() if simulator == "verilator" else [*_ICARUS_FLAGS, _UNNAMED_NETS.pattern],
+        "flags": verilation.settings()
+        if simulator == "verilator"
+        else [*_ICARUS_FLAGS, _UNNAMED_NETS.pattern, _ICARUS_WAVES],
         "sources": dict(sources),
         "top": top,
         "public": list(public),

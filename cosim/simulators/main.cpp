@@ -4,6 +4,32 @@
 //   TOP                              under cocotb
 //   TOP --bare name=hex... [+plus]   sets these public signals and runs until nothing is left to happen
 
+#if VM_TRACE_FST
+#include "Vtop.h"
+#include "verilated_fst_c.h"
+
+// Waves from +waves_begin=NS to before +waves_end=NS; without these, all.
+class WindowedFst : public VerilatedFstC {
+    std::string file;
+
+    static uint64_t ps(const char *name, uint64_t otherwise) {
+        const std::string given = Verilated::threadContextp()->commandArgsPlusMatch(name);
+        return given.empty() ? otherwise : 1000 * std::stoull(given.substr(given.find('=') + 1));
+    }
+    const uint64_t begin = ps("waves_begin=", 0);
+    const uint64_t end = ps("waves_end=", ~uint64_t{0});
+
+  public:
+    void open(const char *name) { file = name; }
+    void dump(uint64_t time) {
+        if (time < begin || time >= end) return;
+        if (!isOpen()) VerilatedFstC::open(file.c_str());
+        VerilatedFstC::dump(time);
+    }
+};
+#define VerilatedFstC WindowedFst
+#endif
+
 #define main cocotb_main
 #include "verilator.cpp"
 #undef main

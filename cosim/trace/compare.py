@@ -50,9 +50,11 @@ class Difference:
     after: tuple[tuple[Record, ...], tuple[Record, ...]] = ((), ())
     credits: Mapping[tuple[int, int, int], Record] = field(default_factory=dict)
 
-    def report(self, names: Names, replay: str, expected_by: str = "model", seen_by: str = "rtl") -> str:
+    def report(
+        self, names: Names, replay: str, waves: str = "", *, expected_by: str = "model", seen_by: str = "rtl"
+    ) -> str:
         """Cycle, place, what either side says, the differing fields, the events before and after, the credits at both
-        ends of the link, the files that decide it, the line that replays it.
+        ends of the link, the files that decide it, the line that replays it; and the same with WAVES, its options.
         """
         place = names.place(self.source)
         width = max(len(expected_by), len(seen_by))
@@ -74,7 +76,10 @@ class Difference:
         lines += self._credits_at(names)
         if self.kind in DECIDED_BY:
             lines.append(f"decided by: {', '.join(DECIDED_BY[Kind(self.kind)])}")
-        return "\n".join([*lines, f"replay: {replay}"])
+        lines.append(f"replay: {replay}")
+        if waves:
+            lines.append(f"waves: {replay}{waves}")
+        return "\n".join(lines)
 
     def _credits_at(self, names: Names) -> Iterator[str]:
         """Of each VL of the port and of the other end of its link, the last flow control packets."""

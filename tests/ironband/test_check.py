@@ -84,6 +84,15 @@ def test_a_topology_of_adapters_alone_has_nothing_to_check(capsys, tmp_path):
         (["check", "--vls", "3"], "Invalid value for '--vls': '3' is not one of '1', '2', '4', '8', '15'."),
         (["check", "--load", "0"], "Invalid value for '--load': 0.0 is not in the range 0<x<=1."),
         (["check", "--load", "nan"], "Invalid value for '--load': nan is not in the range 0<x<=1."),
+        *(
+            (["check", "--waves", "x.fst", "--waves-cycles", cycles], f"'--waves-cycles': '{cycles}': expected FROM:TO")
+            for cycles in ("5", "5:", "5:4", "-1:4", "1:2:3", "a:b", f"0:{1 << 40}", "1:" + "9" * 5_000)
+        ),
+        (["check", "--waves-cycles", "1:2"], "--waves-cycles 1:2: expected --waves, too"),
+        (
+            ["check", "--waves", "x.fst", "--waves-cycles", "20000:20000"],
+            "--waves-cycles 20000:20000: expected FROM below 20,000, the cycles of the run",
+        ),
         (["check", "--cycles", "100"], "cycles 100: expected more than"),
         (["check", "--cycles", str(1 << 40)], "Invalid value for '--cycles': 1099511627776 is not in the range"),
         (["check", "--seed", str(1 << 64)], "Invalid value for '--seed': 18446744073709551616 is not in the range"),

@@ -41,14 +41,17 @@ USES = {
     "": ("--version", "--help", "", "fly"),
     "run": (
         *("run --help", "run", "run jam --fast", "run jam --sim spice", "run jam --json no/where.json", "run star"),
-        *("run jam --waves x.vcd", "run jam --sim model --waves x.fst"),
+        *("run jam --waves x.vcd", "run jam --sim model --waves x.fst", "run jam --waves-cycles 1:2"),
     ),
     "up": (
         *("up --help", "up", "up star --sim model", "up none.net", "up bad.net", "up star --sm H9", "up jam"),
         *("up lost.toml", "up star --capture x.foo"),
         *("up star --rtl SW2", "up star --fail H1", "up star --guid2lid /dev/full", "up star --discover no/where"),
     ),
-    "check": ("check --help", "check --ports 65", "check --load nan", "check --vls 3", "check --seed -1"),
+    "check": (
+        *("check --help", "check --ports 65", "check --load nan", "check --vls 3", "check --seed -1"),
+        *("check --waves-cycles 2:1", "check --waves-cycles 1:2", "check --waves x.fst --waves-cycles 20000:20001"),
+    ),
     "campaign": (
         "campaign --help",
         "campaign",

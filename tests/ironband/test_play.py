@@ -248,6 +248,7 @@ def test_a_damaged_capture_is_played_up_to_there(capsys):
         (["-"], "-: a pipe, and a capture is read more than once: expected a file"),
         (["pipe"], "pipe: a pipe, and a capture is read more than once: expected a file"),
         (["jam.pcapng", "--gbps", "nan"], "Invalid value for '--gbps': nan is not in the range 0.1<=x<=10000."),
+        (["jam.pcapng", "--waves-cycles", "1:2"], "--waves-cycles 1:2: expected --waves, too"),
         (["jam.pcapng", "--waves", "a.fst"], "waves a.fst: the model has no wires to record"),
     ],
 )

@@ -166,6 +166,11 @@ def test_a_title_may_be_in_any_script(capsys):
         (["run", "jam", "--capture", "x.foo"], "x.foo: no format of captures by its suffix, allowed .erf, .pcap, .pc"),
         (["run", "jam", "--waves", f"{'x' * 250}.fst"], "cannot be written: File name too long"),
         (["run", "jam", "--waves", "x.vcd"], "waves x.vcd: verilator writes .fst files"),
+        (["run", "jam", "--waves-cycles", "1:2"], "--waves-cycles 1:2: expected --waves, too"),
+        (
+            ["run", "jam", "--bring-up", "bus", "--no-picture", "--waves", "x.fst", "--waves-cycles", "900000:900000"],
+            "--waves-cycles 900000:900000: expected FROM below",
+        ),
         (["run", "jam", "--fast"], "No such option '--fast'."),
         (["run", "jam", "--sim", "spice"], "Invalid value for '--sim': 'spice' is not one of"),
         (["run", "x" * 300], "File name too long"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cosim.engines.base import Engine, Run, RunOptions, WavesUnsupported
+from cosim.engines.base import Engine, Run, RunOptions, Waves, WavesUnsupported
 from cosim.engines.simulation import run
 from cosim.stimulus.run_spec import RunSpec
 from cosim.trace.compare import compare
@@ -163,4 +163,4 @@ def test_stimulus_is_drawn_as_time_goes_on(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(("name", "suffix"), [("amaranth", ".fst"), ("verilator", ".vcd"), ("icarus", ".vcd")])
 def test_waves_of_another_format_are_refused(name: str, suffix: str, tmp_path: Path) -> None:
     with pytest.raises(WavesUnsupported, match=name):
-        run(name, random_spec(1), tmp_path, waves=tmp_path / f"w{suffix}")
+        run(name, random_spec(1), tmp_path, waves=Waves(tmp_path / f"w{suffix}"))

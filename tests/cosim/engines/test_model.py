@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cosim.engines.base import RunOptions, WavesUnsupported
+from cosim.engines.base import RunOptions, Waves, WavesUnsupported
 from cosim.engines.model import simulate
 from cosim.engines.simulation import run
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
@@ -17,7 +17,7 @@ from wire.trace import Kind, Record
 def test_model_has_no_waves(tmp_path: Path) -> None:
     with (
         pytest.raises(WavesUnsupported, match="the model has no wires to record"),
-        run("model", random_spec(1), tmp_path, waves=tmp_path / "w.fst") as records,
+        run("model", random_spec(1), tmp_path, waves=Waves(tmp_path / "w.fst")) as records,
     ):
         list(records)
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 import pywellen
 
-from cosim.engines.base import Run, RunOptions
+from cosim.engines.base import Run, RunOptions, Waves
 from cosim.engines.compiled_design import build_design
+from cosim.harness.top import TOP, begin_ns
 from cosim.simulators.cocotb_results import SimulationFailed
 from cosim.stimulus.run_spec import RunSpec
 from tests.cosim.drivers.echo import PARAMETERS
@@ -33,7 +34,7 @@ def test_run_that_is_left_leaves_nothing(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", SIMULATORS)
 def test_run_that_is_left_keeps_its_waves_up_to_there(name: str, tmp_path: Path) -> None:
     waves = tmp_path / "waves.fst"
-    with Run(on(name), random_spec(1, 10**6), RunOptions(tmp_path, waves)) as records:
+    with Run(on(name), random_spec(1, 10**6), RunOptions(tmp_path, Waves(waves))) as records:
         left = next(iter(records)).cycle
     assert cycles_in(waves) > left
     assert list(tmp_path.iterdir()) == [waves]
@@ -45,6 +46,32 @@ def cycles_in(waves: Path) -> int:
     times: list[int] = []
     pywellen.Waveform(str(waves)).stream_time_steps(lambda time, *_: times.append(time), None)
     return times[-1] // 4000
+
+
+@pytest.mark.parametrize("name", SIMULATORS)
+def test_waves_of_some_cycles_have_no_others(name: str, tmp_path: Path) -> None:
+    waves = tmp_path / "waves.fst"
+    with Run(on(name), random_spec(1, 3_000), RunOptions(tmp_path, Waves(waves, range(1_500, 1_521)))) as records:
+        assert max(record.cycle for record in records) > 2_000
+    times: list[int] = []
+    found = pywellen.Waveform(str(waves))
+    found.stream_time_steps(lambda time, *_: times.append(time), None)
+    (cycle,) = (variable for variable in found.all_vars() if variable.full_name == f"{TOP}.cycle")
+    cycles = [cycle.signal.value_at(time) for time in times]
+    assert cycles[0] == 1_500
+    assert [value for value in dict.fromkeys(cycles) if isinstance(value, int)] == [*range(1_500, 1_521)]
+    assert times[0] == begin_ns(1_500) * 1_000
+    # Icarus says in the end that it is the end.
+    assert times[-1] <= begin_ns(1_521) * 1_000
+
+
+@pytest.mark.parametrize("name", SIMULATORS)
+def test_waves_of_cycles_that_never_come_are_no_file(name: str, tmp_path: Path) -> None:
+    waves = tmp_path / "waves.fst"
+    waves.write_text("those of another run")
+    with Run(on(name), random_spec(1, 100), RunOptions(tmp_path, Waves(waves, range(10_000, 10_001)))) as records:
+        deque(records, maxlen=0)
+    assert list(tmp_path.iterdir()) == []
 
 
 def children(parent: int) -> list[Path]:
@@ -64,7 +91,7 @@ def test_interrupt_ends_the_simulator_and_leaves_nothing(name: str, tmp_path: Pa
     program = f"""
 import itertools
 from pathlib import Path
-from cosim.engines.base import Run, RunOptions
+from cosim.engines.base import Run, RunOptions, Waves
 from cosim.stimulus.run_spec import RunSpec
 from tests.cosim.drivers.echo import PARAMETERS
 from tests.cosim.engines.echo_engines import on
@@ -123,7 +150,7 @@ def test_simulator_that_dies_is_reported_with_its_log(name: str, tmp_path: Path)
 def test_waves_show_the_fabric_by_name(name: str, tmp_path: Path) -> None:
     waves = tmp_path / "run.fst"
     spec = RunSpec(PARAMETERS, [], [Post.of_words(5, 0, 0, (7, 8, 9, 10, 11))], 50)
-    with Run(on(name), spec, RunOptions(tmp_path / "work", waves)) as records:
+    with Run(on(name), spec, RunOptions(tmp_path / "work", Waves(waves))) as records:
         assert len(list(records)) == 2
     variables = {variable.full_name for variable in pywellen.Waveform(str(waves)).all_vars()}
     assert {"ironband_top.cycle", "ironband_top.fabric.trace_valid", "ironband_top.recv_1_data"} <= variables

@@ -70,7 +70,9 @@ def test_a_difference_is_reported_with_the_line_that_replays_it(monkeypatch, tmp
     assert not result.held
     assert result.cycles_compared == 5_000
     assert "cycle 5000, S[2]" in result.report
-    assert result.report.endswith(f"replay: {options.command} --waves difference.fst")
+    replay, waves = result.report.splitlines()[-2:]
+    assert replay == f"replay: {options.command}"
+    assert waves == f"waves: {options.command} --waves difference.fst --waves-cycles 4800:5020"
 
 
 def test_of_a_period_with_another_row_the_row_is_reported(monkeypatch, tmp_path):

@@ -146,6 +146,8 @@ def test_report_says_cycle_place_fields_history_and_replay() -> None:
         "model/link/packet_check.py, model/link/acceptance.py, model/switch.py",
         "replay: ironband check --seed 7",
     ]
+    shown = comparison.difference.report(NAMES, REPLAY, " --waves a.fst").splitlines()
+    assert shown == [*text.splitlines(), "waves: ironband check --seed 7 --waves a.fst"]
 
 
 def test_the_side_that_lacks_an_event_is_ahead_of_the_other() -> None:
