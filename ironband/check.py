@@ -59,7 +59,7 @@ _TYPED: Final = ParameterSource.COMMANDLINE
     "coverage_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Add which decisions of the golden model the run reaches to FILE.",
+    help="Add which decisions and counters of the golden model the run reaches to FILE.",
 )
 @sim_option
 @waves_options

@@ -36,6 +36,7 @@ def check_json(options: CheckOptions, result: CheckResult, coverage: Coverage | 
         "difference": result.report or None,
         "decisions": asdict(coverage.decisions) if coverage else None,
         "limits": asdict(coverage.limits) if coverage else None,
+        "counters": asdict(coverage.counters) if coverage else None,
     }
 
 
@@ -65,6 +66,7 @@ def print_check(console: Console, options: CheckOptions, result: CheckResult, co
     if coverage is not None:
         total("decisions reached", str(coverage.decisions))
         total("limits reached", str(coverage.limits))
+        total("counters reached", str(coverage.counters))
     total("mismatches", "-" if options.sim == "model" else str(int(result.difference is not None)))
     for fault in (*result.faults, *(coverage.refuted if coverage else ())):
         line(f"wrong: {fault}", "bold red")

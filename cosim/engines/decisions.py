@@ -23,9 +23,11 @@ from typing import Any, Final, Literal, cast
 import model.fabric
 from toolchain.files_digest import files_digest
 
-__all__ = ["Outcome", "digest", "fabric_class", "outcomes", "reached", "watch_anew"]
+__all__ = ["NAME", "Outcome", "digest", "fabric_class", "outcomes", "reached", "watch_anew"]
 
-_NAME: Final = "watched_model"
+NAME: Final = "watched_model"
+"""Of the watched model's package."""
+
 _ROOM: Final = Path(model.fabric.__file__).parent
 _ELSEWHERE: Final = frozenset({"kernel.py", "parts.py", "link/playing.py", "link/wire_log.py", "link/wire_tap.py"})
 """What keeps time, captures, plays and divides a fabric, and decides nothing in it."""
@@ -106,8 +108,8 @@ def fabric_class() -> type[model.fabric.Fabric]:
     sys.meta_path.insert(0, _Finder())
     for file in _files():
         parts = file.relative_to(_ROOM).with_suffix("").parts
-        importlib.import_module(".".join((_NAME, *(part for part in parts if part != "__init__"))))
-    return cast("type[model.fabric.Fabric]", sys.modules[f"{_NAME}.fabric"].Fabric)
+        importlib.import_module(".".join((NAME, *(part for part in parts if part != "__init__"))))
+    return cast("type[model.fabric.Fabric]", sys.modules[f"{NAME}.fabric"].Fabric)
 
 
 def _files() -> list[Path]:
@@ -119,7 +121,7 @@ class _Finder(MetaPathFinder):
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         first, *parts = fullname.split(".")
-        if first != _NAME:
+        if first != NAME:
             return None
         place = _ROOM.joinpath(*parts)
         if place.is_dir():

@@ -1,4 +1,4 @@
-"""Which decisions of the golden model a check reaches, added up over many in a file."""
+"""Which decisions and counters of the golden model a check reaches, added up over many in a file."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
-from cosim.engines import decisions
+from cosim.engines import counted, decisions
 from cosim.engines.base import NO_TAPS
+from cosim.engines.counted import COUNTERS, PortCounter
 from cosim.engines.decisions import Outcome
 from cosim.engines.model import ModelRun
 from cosim.engines.never import never
@@ -23,7 +24,16 @@ from toolchain.atomic_files import output_file, write_atomically, writing
 from toolchain.errors import UserError
 from wire.row_crc import PERIOD
 
-__all__ = ["Coverage", "Share", "add_to_file", "check_file", "in_words", "not_reached", "reached_by", "refuted"]
+__all__ = [
+    "Coverage",
+    "Reached",
+    "Share",
+    "add_to_file",
+    "check_file",
+    "not_reached",
+    "reached_by",
+    "refuted",
+]
 
 
 @dataclass(frozen=True)
@@ -46,15 +56,24 @@ class Coverage:
         reached: outcomes.
         before: those that had been, without the last check.
         checks: the lines that run them again, in the order in which they were.
+        counted, counted_before: counters that counted, likewise.
     """
 
     reached: frozenset[Outcome] = frozenset()
     before: frozenset[Outcome] = frozenset()
     checks: tuple[str, ...] = ()
+    counted: frozenset[PortCounter] = frozenset()
+    counted_before: frozenset[PortCounter] = frozenset()
 
-    def with_check(self, options: CheckOptions, reached: Collection[Outcome]) -> Self:
+    def with_check(self, options: CheckOptions, one: Reached) -> Self:
         """And of one more check."""
-        return type(self)(self.reached | frozenset(reached), self.reached, (*self.checks, options.command))
+        return type(self)(
+            self.reached | one.outcomes,
+            self.reached,
+            (*self.checks, options.command),
+            self.counted | one.counters,
+            self.counted,
+        )
 
     @property
     def decisions(self) -> Share:
@@ -65,6 +84,11 @@ class Coverage:
     def limits(self) -> Share:
         """Sides of limits: less, equal, greater; likewise."""
         return self._share(is_limit=True)
+
+    @property
+    def counters(self) -> Share:
+        """Counters of ports."""
+        return Share(len(COUNTERS), len(self.counted), len(self.counted - self.counted_before))
 
     @property
     def refuted(self) -> tuple[str, ...]:
@@ -79,7 +103,27 @@ class Coverage:
         return Share(*counts)
 
 
-def reached_by(options: CheckOptions) -> frozenset[Outcome]:
+class Reached(NamedTuple):
+    """What a check reaches.
+
+    Attributes:
+        outcomes: of decisions and limits.
+        counters: that have been read to have counted.
+    """
+
+    outcomes: frozenset[Outcome] = frozenset()
+    counters: frozenset[PortCounter] = frozenset()
+
+    def in_words(self) -> dict[str, list[str]]:
+        """All of it, by kind."""
+        return _in_words(self.outcomes, self.counters)
+
+    def missing_in_words(self) -> dict[str, list[str]]:
+        """All that it does not reach and that can be, likewise."""
+        return _in_words(not_reached(self.outcomes), COUNTERS - self.counters)
+
+
+def reached_by(options: CheckOptions) -> Reached:
     """What a check reaches, of its golden model alone.
 
     Raises:
@@ -87,14 +131,16 @@ def reached_by(options: CheckOptions) -> frozenset[Outcome]:
     """
     spec = check_experiment(options).spec()
     decisions.watch_anew()
+    counted.watch_anew()
     run = ModelRun(spec, Stimulus(spec), None, NO_TAPS, rows=PERIOD, model=decisions.fabric_class())
     deque(run.records(spec.cycles), maxlen=0)
-    return decisions.reached()
+    return Reached(decisions.reached(), counted.counted(spec.parameters))
 
 
 _MODEL: Final = "model"
 _CHECKS: Final = "checks"
 _REACHED: Final = "reached"
+_COUNTED: Final = "counters_reached"
 
 
 def check_file(file: Path) -> None:
@@ -132,9 +178,9 @@ def _alone_in(folder: Path) -> Iterator[None]:
         os.close(place)
 
 
-def in_words(outcomes: Iterable[Outcome]) -> dict[str, list[str]]:
-    """Those of `decisions` and those of `limits`."""
-    found: dict[str, list[str]] = {"decisions": [], "limits": []}
+def _in_words(outcomes: Iterable[Outcome], counters: Iterable[PortCounter]) -> dict[str, list[str]]:
+    """Those of `decisions`, those of `limits`, and `counters`."""
+    found: dict[str, list[str]] = {"decisions": [], "limits": [], "counters": sorted(map(str, counters))}
     for one in sorted(outcomes):
         found["limits" if one.is_limit else "decisions"].append(str(one))
     return found
@@ -151,13 +197,14 @@ def refuted(reached: Collection[Outcome]) -> tuple[str, ...]:
 
 
 def _written(coverage: Coverage) -> dict[str, Any]:
-    missing = in_words(not_reached(coverage.reached))
+    missing = Reached(coverage.reached, coverage.counted).missing_in_words()
     return {
         _MODEL: decisions.digest(),
         _CHECKS: coverage.checks,
         **{f"{kind}_not_reached": some for kind, some in missing.items()},
         "never": {f"{one}": reason for one, reason in sorted(never().items())},
         _REACHED: sorted(one.place for one in coverage.reached),
+        _COUNTED: sorted(map(str, coverage.counted)),
     }
 
 
@@ -168,7 +215,9 @@ def _read(file: Path) -> Coverage:
             raise UserError(f"{file}: is of a golden model that is no longer: expected a new file")
         by_place = {outcome.place: outcome for outcome in decisions.outcomes()}
         reached = frozenset(by_place[place] for place in found[_REACHED])
-        return Coverage(reached, reached, tuple(map(str, found[_CHECKS])))
+        by_name = {str(one): one for one in COUNTERS}
+        counters = frozenset(by_name[name] for name in found[_COUNTED])
+        return Coverage(reached, reached, tuple(map(str, found[_CHECKS])), counters, counters)
     except FileNotFoundError:
         return Coverage()
     except (OSError, ValueError, TypeError, KeyError) as error:

@@ -65,7 +65,7 @@ SELECT value AS way, sum(here) AS runs FROM (
     SELECT value, 1 AS here FROM runs, json_each(figures, '$.{name}_reached') WHERE sources = {sources}
     UNION ALL SELECT value, 0 FROM runs, json_each(figures, '$.{name}_not_reached') WHERE sources = {sources}
 ) GROUP BY value"""
-"""Of the golden model's decisions, or limits, each way, and how many checks have reached it; none, of some."""
+"""Of the golden model's decisions, or limits, each way, or each counter; and how many checks have reached it, 0 too."""
 
 _NEWEST: Final = "(SELECT sources FROM runs ORDER BY finished DESC, rowid DESC LIMIT 1)"
 
@@ -120,7 +120,7 @@ class Database:
             return {key: (status, report) for key, status, report in found}
 
     def reached(self, sources: str) -> dict[str, tuple[int, int]]:
-        """Of the golden model's `decisions` and `limits`, how many ways checks have reached, and of how many."""
+        """Of the golden model's `decisions`, `limits` and `counters`, how many checks have reached, and of how many."""
         with _errors(self._path):
             counts = "SELECT count(*) FILTER (WHERE runs > 0), count(*) FROM ({})"
             found = {

@@ -101,7 +101,8 @@ def _description(runs: Sequence[Run], outcomes: Outcomes, sources: str, database
         yield f"{kind:<8}{found.total():>8,}{''.join(f'{found[name]:>13,}' for name in columns)}"
     if database is not None:
         for name, (reached, ways) in database.reached(sources).items():
-            yield f"{name} of the golden model: {reached:,} of {ways:,} ways reached ({reached / ways:.1%})"
+            of_what = "" if name == "counters" else " ways"
+            yield f"{name} of the golden model: {reached:,} of {ways:,}{of_what} reached ({reached / ways:.1%})"
         if others := database.others(sources):
             yield f"of other sources the database has {others:,} more"
     for run, status, report in wrong[:_MOST_TOLD]:

@@ -36,8 +36,8 @@ __all__ = [
     "digest",
 ]
 
-REACHED: Final = ("decisions", "limits")
-"""What a check may tell of the golden model: which ways they went, and which not."""
+REACHED: Final = ("decisions", "limits", "counters")
+"""What a check may tell of the golden model: which ways they went, which of them counted; and which not."""
 
 _TOLD_ELSEWHERE: Final = ("command", "replay", "held", "mtu_bytes", "difference", *REACHED)
 """Of a check's JSON, what a run has in other places than its figures, or otherwise."""
@@ -130,14 +130,13 @@ class CheckRun(Run):
 
 
 def _reached_by(options: CheckOptions) -> tuple[dict[str, list[str]], tuple[str, ...]]:
-    """All outcomes: those that a check reaches, and the others; what was wrongly said to be never."""
-    from cosim.experiments.check_coverage import in_words, not_reached, reached_by, refuted
+    """All outcomes and counters: those that a check reaches, and the others; what was wrongly said to be never."""
+    from cosim.experiments.check_coverage import reached_by, refuted
 
     reached = reached_by(options)
-    here, missing = in_words(reached), in_words(not_reached(reached))
-    return {f"{kind}_reached": some for kind, some in here.items()} | {
-        f"{kind}_not_reached": some for kind, some in missing.items()
-    }, refuted(reached)
+    return {f"{kind}_reached": some for kind, some in reached.in_words().items()} | {
+        f"{kind}_not_reached": some for kind, some in reached.missing_in_words().items()
+    }, refuted(reached.outcomes)
 
 
 @dataclass(frozen=True)

@@ -86,11 +86,13 @@ def test_checks_tell_which_decisions_of_the_golden_model_they_reach(capsys, sche
     Path("c.toml").write_text(ALL_KINDS.partition("[[sweep]]")[0] + "coverage = true\n")
     status, table, lines = told(capsys, "--scheduler", scheduler)
     assert (status, table) == (0, {"check": [2, 2, 0, 0, 0, 0]})
-    for name, line in zip(("decisions", "limits"), lines, strict=True):
+    for name, line in zip(("decisions", "limits", "counters"), lines, strict=True):
         ((reached, ways),) = rows(f"SELECT count(*) FILTER (WHERE runs > 0), count(*) FROM {name}")
         assert 0 < reached < ways
-        assert line == f"{name} of the golden model: {reached:,} of {ways:,} ways reached ({reached / ways:.1%})"
-        assert rows(f"SELECT DISTINCT runs FROM {name} ORDER BY runs") == [(0,), (1,), (2,)]
+        assert line.replace(" ways", "") == (
+            f"{name} of the golden model: {reached:,} of {ways:,} reached ({reached / ways:.1%})"
+        )
+        assert {(0,), (2,)} <= set(rows(f"SELECT DISTINCT runs FROM {name}")) <= {(0,), (1,), (2,)}
     assert told(capsys, "--status")[2] == lines
 
 

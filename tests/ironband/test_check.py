@@ -38,8 +38,9 @@ def test_check_adds_up_which_decisions_it_reaches(capsys, tmp_path):
     assert main(arguments) == 0
     assert "decisions reached" in capsys.readouterr().out
     assert main([*arguments, "--json", "-"]) == 0
-    decisions = json.loads(capsys.readouterr().out)["decisions"]
-    assert decisions["new"] == 0 < decisions["reached"] < decisions["all"]
+    results = json.loads(capsys.readouterr().out)
+    for kind in ("decisions", "limits", "counters"):
+        assert results[kind]["new"] == 0 < results[kind]["reached"] < results[kind]["all"]
 
 
 def test_coverage_of_something_else_is_refused(capsys, tmp_path):

@@ -21,7 +21,9 @@ def test_each_check_adds_what_those_before_did_not_reach(tmp_path):
     again = add_to_file(file, options(1))
     more = add_to_file(file, options(2, errors=True))
     assert first.decisions.new == first.decisions.reached == again.decisions.reached > 500
-    assert again.decisions.new == again.limits.new == 0
+    assert again.decisions.new == again.limits.new == again.counters.new == 0
+    assert 10 < first.counters.new == first.counters.reached == again.counters.reached
+    assert more.counters.reached == first.counters.reached + more.counters.new > first.counters.reached
     assert more.decisions.reached == first.decisions.reached + more.decisions.new > first.decisions.reached
     assert more.checks == (options(1).command, options(1).command, options(2, errors=True).command)
     assert [one.name for one in tmp_path.iterdir()] == [file.name]
@@ -33,6 +35,9 @@ def test_the_file_names_what_was_not_reached(tmp_path):
     found = json.loads(file.read_text())
     assert len(found["decisions_not_reached"]) == coverage.decisions.all - coverage.decisions.reached
     assert len(found["limits_not_reached"]) == coverage.limits.all - coverage.limits.reached
+    assert len(found["counters_not_reached"]) == coverage.counters.all - coverage.counters.reached
+    assert "adapter SYMBOL_ERROR" in found["counters_not_reached"]
+    assert "adapter XMIT_PKTS" in found["counters_reached"]
     assert any("true: lrh & _LVER" in one for one in found["decisions_not_reached"])
 
 
