@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import count
 from typing import Final, Literal
 
 from cosim.engines.base import MODEL
 from cosim.experiments.check_experiment import CheckOptions
+from cosim.stimulus.injection import is_calm
+from cosim.stimulus.random_congestion import has_congestion_control
+from cosim.stimulus.random_mads import has_mads, has_many_mads
+from cosim.stimulus.random_traps import has_traps
 
 __all__ = ["MutationTask"]
 
@@ -21,15 +26,28 @@ _BUILD: Final = 250
 _PERIOD: Final = 8
 """Of so many checks one is without errors, ..."""
 
-_ERROR_FREE: Final = 4
-_TIMES: Final = 8
-"""... and the last so many times as long: counts of blocks reach their upper bits, agents take hundreds of MADs."""
+_ERROR_FREE: Final = 3
+_FOR_AGENTS: Final = 4
+_FOR_DATA: Final = 0
+_TIMES: Final = 5
+"""... and two are so many times as long: in one agents take a hundred MADs, in one links are full, so that counts of
+blocks reach their upper bits, and VLs stall until that is over."""
 
 _LOADS: Final = (0.7, 1.0)
 """In turn. With all that links can carry, heads of several VLs and inputs wait for an output."""
 
-_SEEDS: Final = 4
-"""What its number is multiplied by, for a seed with many MADs."""
+_SEEDS: Final = 17
+"""What the number of such a check is multiplied by, for the first seed that it may have."""
+
+
+def _is_for_agents(seed: int) -> bool:
+    """Agents are asked for all that there is, and tell all."""
+    return has_many_mads(seed) and has_congestion_control(seed) and has_traps(seed)
+
+
+def _is_for_data(seed: int) -> bool:
+    """Nothing keeps data off the links."""
+    return is_calm(seed) and not has_mads(seed)
 
 
 @dataclass(frozen=True)
@@ -41,7 +59,7 @@ class MutationTask:
         count: mutants.
         seed: they are drawn from this.
         checks: that a mutant is run through until one finds it, each with a seed of its own.
-        cycles: of a check; every eighth is eight times as long.
+        cycles: of a check; every fourth is five times as long.
     """
 
     node: Literal["switch", "adapter"] = "switch"
@@ -52,11 +70,19 @@ class MutationTask:
 
     def options(self, number: int) -> CheckOptions:
         """Of check 1, 2, ..., of the same fabric."""
-        is_long, errors = number % _PERIOD == 0, number % _PERIOD != _ERROR_FREE
-        cycles, seed = (self.cycles * _TIMES, number * _SEEDS) if is_long else (self.cycles, number)
-        load = _LOADS[(number // _PERIOD + number) % len(_LOADS)]
+        place, cycles, seed = number % _PERIOD, self.cycles, number
+        if (fits := {_FOR_AGENTS: _is_for_agents, _FOR_DATA: _is_for_data}.get(place)) is not None:
+            cycles, seed = cycles * _TIMES, next(filter(fits, count(number * _SEEDS)))
+        load = max(_LOADS) if place == _FOR_DATA else _LOADS[(number // _PERIOD + number) % len(_LOADS)]
         return CheckOptions(
-            _PORTS, _VLS, cycles=cycles, seed=seed, errors=errors, load=load, sim=MODEL, fabric_seed=_FABRIC_SEED
+            _PORTS,
+            _VLS,
+            cycles=cycles,
+            seed=seed,
+            errors=place != _ERROR_FREE,
+            load=load,
+            sim=MODEL,
+            fabric_seed=_FABRIC_SEED,
         )
 
     @property

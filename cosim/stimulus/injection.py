@@ -41,6 +41,7 @@ from wire.stimulus import Control, Operation, injection_target
 
 __all__ = [
     "RANDOM_KINDS",
+    "is_calm",
     "one_a_cycle",
     "random_controls",
     "scenario_controls",
@@ -161,7 +162,7 @@ def random_controls(
     streams.append(random_congestion(topology, seed, start, end))
     streams.append(random_wrong_keys(topology, seed, start, end))
     streams.append(random_subnet_managers(topology, seed, start, end))
-    if errors and Random(f"{seed}/errors").random() >= _CALM_SHARE:
+    if errors and not is_calm(seed):
         streams += [
             *(
                 random_row_errors(
@@ -196,6 +197,11 @@ def random_controls(
             sweeps(topology, Random(f"{seed}/sweeps"), start, end),
         ]
     return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle))
+
+
+def is_calm(seed: int) -> bool:
+    """Whether no link has errors or goes down in a run, though all else is wrong at times."""
+    return Random(f"{seed}/errors").random() < _CALM_SHARE
 
 
 def _random_stalls(topology: Topology, random: Random, host: str, start: int, end: int) -> Iterator[Control]:

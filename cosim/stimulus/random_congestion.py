@@ -29,7 +29,7 @@ from wire.mad_packet import gmp_packet
 from wire.registers import NodeRegister, PortRegister
 from wire.stimulus import Control, Operation
 
-__all__ = ["random_congestion", "random_congestion_requests"]
+__all__ = ["has_congestion_control", "random_congestion", "random_congestion_requests"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with congestion control."""
@@ -48,12 +48,21 @@ _MARKING_RATES: Final = (0, 0, 0, 0, 1, 2, 7)
 _SOONEST: Final = {8: sum(SwitchControl), 16: 0xFFFF_FFFF, 25: 15 << 28, 26: 0}
 """Words of SwitchCongestionSetting that let all be marked that may be."""
 _KEYS: Final = (0, 0, 1, 0xA5C3_0000_1234_5678)
+_NEW_KEY_SHARE: Final = 0.3
+_LAST_KEY_SHARE: Final = 0.6
+"""Of CC_Keys of requests, those that were set last; of all, those with a bit that is wrong."""
+
+_NEAR_KEY_SHARE: Final = 0.1
 _LEASE_PERIODS: Final = (0, 1, 2, 0xFFFF)
 _LEASE_SECONDS: Final = (1, 100, 1_000, registers.LEASE_SECOND_AT_RESET)
 _CREDIT_STARVATION_SHARE: Final = 0.1
 _ALL_CONTROLS_SHARE: Final = 0.8
 _WRONG_SHARE: Final = 0.07
 """Of requests, those with a wrong ClassVersion; likewise with a wrong modifier, with a damaged packet."""
+
+_KEY_BITS: Final = CONGESTION_KEY_INFO["cc_key"].width
+_LAST_KEY_WORD: Final = (CONGESTION_KEY_INFO["cc_key"].end_bits - 1) // 32
+"""Of two."""
 
 _WORDS: Final = CC_DATA_BYTES // 4
 _SETTABLE: Final = (
@@ -67,14 +76,15 @@ _LID_HEADERS: Final = 28
 """Bytes of a request's packet before its MAD."""
 
 
-def _is_drawn(seed: int) -> bool:
+def has_congestion_control(seed: int) -> bool:
+    """Whether it is set at all."""
     return Random(f"{seed}/with congestion control").random() < _SHARE
 
 
 def random_congestion(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
     """In some runs what is set for congestion control of switches, reads of that and of the log, and agents' LIDs."""
     ports = switch_ports(topology)
-    if not _is_drawn(seed) or not ports:
+    if not has_congestion_control(seed) or not ports:
         return
     random, again = Random(f"{seed}/congestion"), Random(f"{seed}/congestion again")
     for name in dict.fromkeys(port.node for port in ports):
@@ -143,7 +153,7 @@ def _setting(topology: Topology, random: Random, switch: str) -> bytes:
 def _key_info(random: Random) -> bytes:
     """CongestionKeyInfo."""
     return CONGESTION_KEY_INFO.pack(
-        cc_key=random.choice(_KEYS),
+        cc_key=random.getrandbits(_KEY_BITS) if random.random() < _NEW_KEY_SHARE else random.choice(_KEYS),
         protect_bit=random.getrandbits(1),
         lease_period=random.choice(_LEASE_PERIODS),
         violations=random.choice((0, 0, 1, 0xFFFF)),
@@ -162,6 +172,8 @@ def _window_write(topology: Topology, random: Random, switch: str) -> tuple[int,
     if random.random() < 0.1:
         attribute, word = random.choice(list(CcAttribute)), random.randrange(_WORDS)
         return registers.congestion_address(attribute, word), random.getrandbits(32)
+    if layout is CONGESTION_KEY_INFO and word == _LAST_KEY_WORD:
+        word -= random.getrandbits(1)
     value = int.from_bytes(data[4 * word : 4 * word + 4].ljust(4, b"\0"), "big")
     return registers.congestion_address(attribute, word), value
 
@@ -183,23 +195,26 @@ def _readable(random: Random, port: Port) -> int:
 def random_congestion_requests(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
     """In the same runs requests of hosts to the agents of the switches behind them, right and wrong, by cycle."""
     behind = switches_behind(topology)
-    if not _is_drawn(seed) or not behind:
+    if not has_congestion_control(seed) or not behind:
         return
     random = Random(f"{seed}/congestion requests")
+    keys = dict.fromkeys(behind.values(), 0)
     for sequence, cycle in enumerate(random_times(random, _REQUEST_GAP, start + _FIRST_REQUEST, end)):
         host = random.choice(list(behind))
-        vl, data = _request_packet(topology, random, behind[host], host, sequence)
+        vl, data = _request_packet(topology, random, behind[host], host, sequence, keys)
         slot = slot_of_vl(vl, topology.fabric.nodes[host].vls)
         yield Packet(0, sequence, cycle, host, None, slot, vl, data)
 
 
-def _request_packet(topology: Topology, random: Random, switch: str, host: str, number: int) -> tuple[int, bytes]:
-    """VL and bytes. The SL is one on which the host may be answered."""
+def _request_packet(
+    topology: Topology, random: Random, switch: str, host: str, number: int, keys: dict[str, int]
+) -> tuple[int, bytes]:
+    """VL and bytes. The SL is one on which the host may be answered. KEYS: the CC_Key set last, by switch."""
     vls, of_host = topology.fabric.nodes[switch].vls, topology.vls(Port(host, 1))
     sl = random.choice([sl for sl in range(SERVICE_LEVELS) if sl % vls < of_host])
     vl = topology.vl(Port(host, 1), sl)
     grh = {"ip_ver": 6, "nxt_hdr": 0x1B, "hop_lmt": 1} if random.random() < 0.2 else None
-    mad = _request(topology, random, switch, number)
+    mad = _request(topology, random, switch, number, keys)
     data = gmp_packet(mad, topology.lids[host], agent_lid(topology, switch), vl=vl, sl=sl, psn=number, grh=grh).data
     if random.random() < _WRONG_SHARE:
         place = random.choice((random.randrange(_LID_HEADERS, len(data)), len(data) - 1))
@@ -207,21 +222,24 @@ def _request_packet(topology: Topology, random: Random, switch: str, host: str, 
     return vl, data
 
 
-def _request(topology: Topology, random: Random, switch: str, number: int) -> bytes:
+def _request(topology: Topology, random: Random, switch: str, number: int, keys: dict[str, int]) -> bytes:
     """The MAD of a Get or Set."""
     is_set = random.random() < 0.5
     attribute = random.choice(_SETTABLE if is_set and random.random() < 0.8 else _ASKED_FOR)
-    data = b""
+    data, key = b"", keys[switch] if random.random() < _LAST_KEY_SHARE else random.choice(_KEYS)
+    if random.random() < _NEAR_KEY_SHARE:
+        key ^= 1 << random.randrange(_KEY_BITS)
     if is_set:
         data = random.randbytes(CC_DATA_BYTES)
         if attribute == CcAttribute.SWITCH_CONGESTION_SETTING:
             data = _setting(topology, random, switch)
         elif attribute == CcAttribute.CONGESTION_KEY_INFO:
             data = _key_info(random)
+            keys[switch] = CONGESTION_KEY_INFO["cc_key"].read(data)
         elif attribute == CcAttribute.SWITCH_PORT_CONGESTION_SETTING:
             data = SWITCH_PORT_CONGESTION_SETTING.pack({f"element{place}": _element(random) for place in range(32)})
     method = MadMethod.SET if is_set else MadMethod.GET
-    mad = cc_request(method, attribute, data, transaction_id=number, cc_key=random.choice(_KEYS))
+    mad = cc_request(method, attribute, data, transaction_id=number, cc_key=key)
     if random.random() < _WRONG_SHARE:
         mad = mad.replace(class_version=random.choice((0, 1, 3)))
     if random.random() < _WRONG_SHARE:

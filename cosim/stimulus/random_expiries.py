@@ -14,14 +14,14 @@ from cosim.stimulus.random_settings import due, random_times, switch_ports
 from cosim.topology.topology import Port, Topology
 from wire.registers import PortRegister
 from wire.stimulus import Control, Operation
-from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, NO_LIMIT, TICK_CYCLES
+from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, NO_LIMIT, STALL_TICKS, TICK_CYCLES
 
 __all__ = ["random_expiries"]
 
-_SHARE: Final = 0.5
+_SHARE: Final = 0.6
 """Of the runs, those with some."""
 
-_GAP: Final = (4_000, 20_000)
+_GAP: Final = (3_000, 14_000)
 _FILLING_TICKS: Final = (4, 16)
 """From when a host takes nothing until the limit is short: its buffer fills, and packets wait in the switch."""
 
@@ -31,23 +31,34 @@ _NEXT_TICKS: Final = (1, 3)
 
 _STALL_COUNTS: Final = (1, 1, 2)
 _BEHIND_TICK: Final = 2
+_STALL_SHARES: Final = (0, 0.5, 1)
+"""Of them, in a run, those in which VLs stall, until a stall is over and packets go again."""
+
+_AGAIN: Final = 40
+"""Cycles after which it is said again that a host takes nothing."""
+
+_BEHIND_STALL_TICKS: Final = (2, 8)
 _NEXT_EXPONENTS: Final = (1, MAX_EXPONENT, MAX_EXPONENT, NO_LIMIT, NO_LIMIT)
 
 
 def random_expiries(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
-    """In some runs the shortest HOQ_LIFE of a switch's port, and another when heads that waited meanwhile expire."""
+    """In some runs the shortest HOQ_LIFE of a switch's port, and another when heads that waited meanwhile expire.
+
+    Some of them last until a VL that stalls for it does so no more.
+    """
     ends = ((port, topology.far_end(port)) for port in switch_ports(topology))
     ports = [(port, far) for port, far in ends if far is not None and far.node in topology.lids]
     if random.random() >= _SHARE or not ports:
         return
     later: list[Control] = []
-    until = start
+    until, stall_share = start, random.choice(_STALL_SHARES)
     for cycle in random_times(random, _GAP, start, end):
         yield from due(later, cycle)
         if cycle < until:
             continue
         count["time_limit"] += 1
-        controls = _expiry(topology, random, cycle, *random.choice(ports))
+        kind = _stall if random.random() < stall_share else _expiry
+        controls = kind(topology, random, cycle, *random.choice(ports))
         until = controls[-1].cycle
         for control in controls:
             heapq.heappush(later, control)
@@ -71,3 +82,20 @@ def _expiry(topology: Topology, random: Random, cycle: int, port: Port, host: Po
         controls.append(Control(last + TICK_CYCLES // 2, *stall))
         tick = last + random.randint(*_NEXT_TICKS) * TICK_CYCLES
     return [*controls, Control(tick, Operation.RECV_STALL, node)]
+
+
+def _stall(topology: Topology, random: Random, cycle: int, port: Port, host: Port) -> list[Control]:
+    """Of a port, from a cycle on: a limit that makes VLs stall, and holds for longer than they do."""
+    node, every_vl = topology.index[host.node], (1 << topology.fabric.nodes[host.node].vls) - 1
+    tick = cycle - cycle % TICK_CYCLES + random.randint(*_FILLING_TICKS) * TICK_CYCLES
+    stalled = tick + (EXPIRED_TICKS + random.randint(1, EXPIRED_TICKS)) * TICK_CYCLES
+    over = stalled + (STALL_TICKS + random.randint(*_BEHIND_STALL_TICKS)) * TICK_CYCLES
+    # Other stalls of the host may end meanwhile, and it would take what must wait.
+    stalls = (Control(now, Operation.RECV_STALL, node, (every_vl, 0, 0, 0)) for now in range(cycle, stalled, _AGAIN))
+    return [
+        *stalls,
+        write_port(topology, tick - WRITE_SHOWS - 1, port, PortRegister.VL_STALL_COUNT, random.choice(_STALL_COUNTS)),
+        write_port(topology, tick - WRITE_SHOWS, port, PortRegister.HOQ_LIFE, 0),
+        Control(stalled, Operation.RECV_STALL, node),
+        write_port(topology, over, port, PortRegister.HOQ_LIFE, random.choice(_NEXT_EXPONENTS)),
+    ]

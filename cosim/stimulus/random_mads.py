@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from math import inf
 from operator import attrgetter
 from random import Random
@@ -20,7 +20,7 @@ from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.stimulus.random_groups import random_group
 from cosim.stimulus.random_packets import random_p_key
 from cosim.stimulus.random_settings import due, random_times
-from cosim.stimulus.random_smps import M_KEYS, Repair, random_smp_content
+from cosim.stimulus.random_smps import Repair, SetSoFar, random_smp_content
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import (
@@ -44,12 +44,22 @@ from wire.smp import SMP_PATH, smp_request
 from wire.stimulus import Control
 from wire.time_limits import NO_LIMIT
 
-__all__ = ["MAD_KINDS", "MadKind", "RandomMad", "random_mad", "random_mad_controls", "random_mad_packets"]
+__all__ = [
+    "MAD_KINDS",
+    "MadKind",
+    "RandomMad",
+    "has_mads",
+    "has_many_mads",
+    "random_mad",
+    "random_mad_controls",
+    "random_mad_packets",
+]
 
 _SHARE: Final = 0.5
 """Of the runs, those with MADs."""
 
-_GAPS: Final = ((10, 250), (10, 250), (100, 3_000))
+_MANY: Final = ((10, 250), (10, 250))
+_GAPS: Final = (*_MANY, (100, 3_000))
 """In cycles: many that leave less data, or few among much."""
 
 _SMP_SHARE: Final = 0.6
@@ -63,8 +73,10 @@ _ANSWER_SHARE: Final = 0.15
 _LOST_SHARE: Final = 0.1
 """Of directed SMPs, those that are somewhere on their route before they begin it, or back."""
 
+_TO_SWITCH_SHARE: Final = 0.5
+"""Of MADs, those for a switch, whatever else there is."""
+
 _MOST_HOPS: Final = 3
-_OTHER_M_KEY_SHARE: Final = 0.1
 _TO_ITSELF_SHARE: Final = 0.05
 """Of GMPs, those of which the agent's answer is for its own LID."""
 
@@ -73,7 +85,7 @@ _TO_NOBODY_SHARE: Final = 0.05
 
 _TO_GROUPS_SHARE: Final = 0.05
 
-_MUTATED_SHARE: Final = 0.35
+_MUTATED_SHARE: Final = 0.25
 _GRH_SHARE: Final = 0.2
 _WRONG_GRH_SHARE: Final = 0.2
 """Of GRHs, those of another version, or before something else than a BTH."""
@@ -82,10 +94,10 @@ _MODIFIED_SHARE: Final = 0.03
 _REPAIR_CYCLES: Final = (600, 4_000)
 _LEASE_SECONDS: Final = (1, 100, 1_000, registers.LEASE_SECOND_AT_RESET)
 _SWEEP_CYCLES: Final = 4_000
-_LIMIT_ENDS_SHARE: Final = 0.5
+_LIMIT_ENDS_SHARE: Final = 0.1
 """Of the limits and checks of switches, those that a sweep ends."""
 
-_PMA_CODES: Final = (*PmaAttribute, *PmaAttribute, PmaAttribute.PORT_COUNTERS, 0x0002, 0x0013, 0x0017, 0xFF00)
+_PMA_CODES: Final = (*[*PmaAttribute] * 3, PmaAttribute.PORT_COUNTERS, 0x0002, 0x0013, 0x0017, 0xFF00)
 
 _MAD_MAY_DIFFER: Final = frozenset((0, 2, 4, 5, *range(8, 16), *range(24, 32)))
 """Bytes of a Set's MAD that do not say what it does and where: versions, status, TransactionID and M_Key."""
@@ -124,12 +136,14 @@ class RandomMad(NamedTuple):
     kind: MadKind = "right_mad"
 
 
-def random_mad(topology: Topology, random: Random, host: str, number: int) -> RandomMad:
+def random_mad(topology: Topology, random: Random, host: str, number: int, so_far: Mapping[str, SetSoFar]) -> RandomMad:
     """A request of a host to some agent, right or mutated; `number` is its PSN and TransactionID.
 
-    Whatever comes of it, no packet but a MAD reaches a host that it is not for (docs/check.md).
+    `so_far`: of every node, what those before have set there, to which it adds. Whatever comes of it, no packet but a
+    MAD reaches a host that it is not for (docs/check.md).
     """
-    right = (_smp if random.random() < _SMP_SHARE else _perf)(topology, random, host, number)
+    is_smp = random.random() < _SMP_SHARE
+    right = _smp(topology, random, host, number, so_far) if is_smp else _perf(topology, random, host, number)
     if random.random() >= _MUTATED_SHARE:
         return right
     data = mutated(random, right.data)
@@ -150,18 +164,23 @@ def _is_safe(topology: Topology, host: str, right: bytes, data: bytes) -> bool:
     return not (is_elsewhere and MAD_HEADER["attribute_id"].read(mad) in _MISROUTING)
 
 
-def _smp(topology: Topology, random: Random, host: str, number: int) -> RandomMad:
+def _agent(topology: Topology, random: Random) -> str:
+    """A node: there are fewer switches than hosts, and they have more to tell."""
+    nodes = list(agent_lids(topology))
+    is_switch = random.random() < _TO_SWITCH_SHARE
+    return random.choice([node for node in nodes if not is_switch or node not in topology.lids])
+
+
+def _smp(topology: Topology, random: Random, host: str, number: int, so_far: Mapping[str, SetSoFar]) -> RandomMad:
     """Over a directed route, by LID, or by both."""
     lids = agent_lids(topology)
-    own, m_key = topology.lids[host], random.choice(M_KEYS)
-    if random.random() < _OTHER_M_KEY_SHARE:
-        m_key = random.getrandbits(64)
+    own = topology.lids[host]
     slid = dlid = dr_slid = dr_dlid = LID_PERMISSIVE
-    path, node = None, random.choice(list(lids))
+    path, node = None, _agent(topology, random)
     if random.random() >= _DIRECTED_SHARE:
         slid, dlid = own, lids[node]
     elif random.random() >= _PARTLY_DIRECTED_SHARE:
-        path, node = random_path(topology, random, host)
+        path, node = random_path(topology, random, host, to_switch=random.random() < _TO_SWITCH_SHARE)
     elif random.random() < 0.5:
         # The switch at which the directed part ends sends it on.
         path, _ = random_path(topology, random, host, to_switch=True)
@@ -171,14 +190,14 @@ def _smp(topology: Topology, random: Random, host: str, number: int) -> RandomMa
         slid = dr_slid = own
         dlid = lids[node]
         path, node = random_path(topology, random, node)
-    asked = random_smp_content(topology, random, node)
+    asked = random_smp_content(topology, random, node, so_far[node])
     smp = smp_request(
         asked.method,
         asked.attribute_id,
         asked.attribute_modifier,
         asked.data,
         transaction_id=number,
-        m_key=m_key,
+        m_key=so_far[node].m_key(random),
         path=path,
         dr_slid=dr_slid,
         dr_dlid=dr_dlid,
@@ -199,7 +218,7 @@ def _smp(topology: Topology, random: Random, host: str, number: int) -> RandomMa
 def _perf(topology: Topology, random: Random, host: str, number: int) -> RandomMad:
     """A Get or Set of any attribute of performance management, of any port."""
     lids = agent_lids(topology)
-    node = random.choice(list(lids))
+    node = _agent(topology, random)
     ports = topology.fabric.port_count(topology.fabric.nodes[node])
     select = random.choice((*range(1, ports + 1), ALL_PORTS, random.randint(0, ports + 1)))
     method = random.choice((MadMethod.GET, MadMethod.SET))
@@ -234,8 +253,18 @@ def _lft_size(topology: Topology) -> int:
 # For checks.
 
 
-def _is_drawn(seed: int) -> bool:
+def has_mads(seed: int) -> bool:
+    """Whether hosts send MADs, where there are errors."""
     return Random(f"{seed}/with MADs").random() < _SHARE
+
+
+def has_many_mads(seed: int) -> bool:
+    """Whether they send them all the time."""
+    return has_mads(seed) and _gap(Random(f"{seed}/MADs")) in _MANY
+
+
+def _gap(random: Random) -> tuple[int, int]:
+    return random.choice(_GAPS)
 
 
 class _Posted(NamedTuple):
@@ -248,10 +277,11 @@ def _posted(topology: Topology, seed: int, start: int, end: int) -> Iterator[_Po
     """The MADs of a run."""
     random = Random(f"{seed}/MADs")
     hosts = list(topology.lids)
-    gap = random.choice(_GAPS)
-    for number, cycle in enumerate(random_times(random, gap, start, end) if _is_drawn(seed) else ()):
+    gap = _gap(random)
+    so_far: defaultdict[str, SetSoFar] = defaultdict(SetSoFar)
+    for number, cycle in enumerate(random_times(random, gap, start, end) if has_mads(seed) else ()):
         host = random.choice(hosts)
-        yield _Posted(cycle, host, random_mad(topology, random, host, number))
+        yield _Posted(cycle, host, random_mad(topology, random, host, number, so_far))
 
 
 def random_mad_packets(
@@ -267,7 +297,7 @@ def random_mad_packets(
 
 def random_mad_controls(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
     """In the same runs what gives agents LIDs, what ends leases soon, and what makes right what Sets make wrong."""
-    if not _is_drawn(seed):
+    if not has_mads(seed):
         return iter(())
     random = Random(f"{seed}/repairs")
     streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, start, end)

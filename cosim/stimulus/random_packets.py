@@ -68,11 +68,13 @@ class _Forms:
         grh_share: of packets, those with a GRH.
         longest_share: of those with an ICRC, those as long as any headers and a full payload may make them, or one
             word less or two.
+        multicast_share: of bursts, those to groups, where there are some.
     """
 
     random: Random
     grh_share: float
     longest_share: float
+    multicast_share: float
 
 
 class _Flows:
@@ -133,8 +135,8 @@ _STRAY_SHARES = (0.02, 0.02, 0.2)
 """Of a host's packets."""
 
 _RAW_SHARE = 0.03
-_MULTICAST_SHARE = 0.2
-"""Of the bursts, where there are groups."""
+_MULTICAST_SHARES = (0.1, 0.2, 0.4)
+"""Of the bursts, where there are groups: with many, copies of several wait for an output."""
 
 _FLOWS_OF_A_HOST = 1 << 17
 
@@ -184,7 +186,8 @@ def _host_packets(
     phase_end, phase_load = cycle, load
     stray_share = random.choice(_STRAY_SHARES)
     draws = Random(f"{traffic.seed}/forms/{source}")
-    forms = _Forms(draws, draws.choice(_GRH_SHARES), draws.choice(_LONGEST_SHARES))
+    shares = (draws.choice(choices) for choices in (_GRH_SHARES, _LONGEST_SHARES, _MULTICAST_SHARES))
+    forms = _Forms(draws, *shares)
     while cycle < traffic.end:
         if cycle >= phase_end:
             phase_end = cycle + random.randint(*_PHASE_CYCLES)
@@ -193,7 +196,7 @@ def _host_packets(
         sl = random.randrange(SERVICE_LEVELS)
         management = random.random() < _VL15_SHARE
         target = _target(topology, random, source, destination)
-        if topology.groups and not management and random.random() < _MULTICAST_SHARE:
+        if topology.groups and not management and random.random() < forms.multicast_share:
             target = _group_target(topology, random, source, traffic.strays) or target
         rows = 0
         for _ in range(random.choice(_BURST)):

@@ -49,6 +49,7 @@ _END_CYCLES: Final = (20, 500)
 _KNOWN_SHARE: Final = 0.1
 """Of the accesses, reads of what a port is, and writes of what a register holds; likewise of the largest LIDs."""
 
+_OF_NODE_SHARE: Final = 0.5
 _LARGEST_SHARE: Final = 0.03
 _NOWHERE_SHARE: Final = 0.2
 _NOWHERE_READ_SHARE: Final = 0.5
@@ -248,10 +249,12 @@ def _setting(random: Random) -> tuple[PortRegister, int]:
 
 
 def _known(topology: Topology, random: Random, cycle: int, port: Port) -> Control:
-    """NeighborMTU is written as it should be anyway, or it is read what a port is."""
+    """NeighborMTU is written as it should be anyway, or it is read what a port is, or a node."""
     if random.random() < 0.5:
         return write_port(topology, cycle, port, PortRegister.NEIGHBOR_MTU, int(mtu_code(topology.mtu(port))))
     address = registers.port_address(port.number, random.choice((*_STATES, random.choice(list(PortRegister)))))
+    if random.random() < _OF_NODE_SHARE:
+        address = registers.node_address(random.choice(list(NodeRegister)))
     return Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
 
 

@@ -41,6 +41,9 @@ _TIMES_AS_OFTEN: Final = (1, 1, 4, 16)
 _ARBITRATION_GAP: Final = (20, 800)
 _HIGH_LIMIT_SHARE: Final = 0.1
 _IN_USE_SHARE: Final = 0.9
+_SPARSE_SHARE: Final = 0.04
+"""Of what is written of lists, all entries of a port at once, of which none is of some VLs."""
+
 _LIMITED_SHARE: Final = 0.5
 """Of the runs, those with time limits; likewise with partitions."""
 
@@ -105,9 +108,17 @@ def due(waiting: list[Control], cycle: float) -> Iterator[Control]:
 def random_arbitration(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
     """Entries of VL arbitration lists, and limits of the high ones."""
     ports = [port for port in topology.linked_ports() if topology.fabric.nodes[port.node].vls > 1]
+    until = start
     for cycle in random_times(random, random_gap(random, _ARBITRATION_GAP), start, end) if ports else ():
+        if cycle < until:
+            continue
         port = random.choice(ports)
         vls = topology.fabric.nodes[port.node].vls
+        if random.random() < _SPARSE_SHARE:
+            sparse = _sparse_lists(topology, random, port, cycle)
+            until = cycle + len(sparse)
+            yield from sparse
+            continue
         if random.random() < _HIGH_LIMIT_SHARE:
             yield write_port(topology, cycle, port, PortRegister.VL_HIGH_LIMIT, random_high_limit(random))
             continue
@@ -115,6 +126,20 @@ def random_arbitration(topology: Topology, random: Random, start: int, end: int)
         entry = registers.vl_arbitration_address(port.number, first, random.randrange(vl_arbitration_entries(vls)))
         one = random_vl_weight(random, vls)
         yield write(cycle, topology.index[port.node], entry, VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight))
+
+
+def _sparse_lists(topology: Topology, random: Random, port: Port, cycle: int) -> list[Control]:
+    """Both lists of a port, each without some VLs, or empty: these go when those in neither list may not."""
+    vls, node = topology.fabric.nodes[port.node].vls, topology.index[port.node]
+    controls: list[Control] = []
+    for first in (registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH):
+        some = random.sample(range(vls), random.randint(0, vls - 1))
+        for entry in range(vl_arbitration_entries(vls)):
+            one = VlWeight(random.choice(some), random.randint(1, 12)) if some else VlWeight(0, 0)
+            address = registers.vl_arbitration_address(port.number, first, entry)
+            value = VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight)
+            controls.append(write(cycle + len(controls), node, address, value))
+    return controls
 
 
 def random_vl_weight(random: Random, vls: int) -> VlWeight:

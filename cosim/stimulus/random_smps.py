@@ -5,7 +5,9 @@ Where a Set makes a table of a switch wrong, packets are refused or swallowed, n
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple, TypeAlias
 
@@ -35,18 +37,35 @@ from wire.sma import SmaAttribute
 from wire.smp import SMP_DATA_BYTES
 from wire.switch_info import SWITCH_INFO
 
-__all__ = ["M_KEYS", "Repair", "SmpContent", "random_smp_content"]
+__all__ = ["M_KEYS", "Repair", "SetSoFar", "SmpContent", "random_smp_content"]
 
 M_KEYS: Final = (0, 0, 0, 0x77, 0xA5C3_0000_1234_5678)
 """Of nodes and of SMPs."""
 
 _SET_SHARE: Final = 0.5
-_ANY_MODIFIER_SHARE: Final = 0.15
+_ANY_MODIFIER_SHARE: Final = 0.08
 _WRONG_SHARE: Final = 0.08
 """Of fields that make a difference, the wrong."""
 
 _WRONG_TOP_SHARE: Final = 0.3
-"""Of LinearFDBTops, those below the highest LID, or behind the table."""
+"""Of LinearFDBTops, those below the highest LID, or behind the table; likewise those that may be anything above it."""
+
+_ABOVE_TOP_SHARE: Final = 0.4
+_PORT_0_SHARE: Final = 0.5
+"""Of modifiers of PortInfo at a switch, those of the port that manages it."""
+
+_OTHER_LID_SHARE: Final = 0.4
+_AGAIN_SHARE: Final = 0.3
+"""Of SMPs, those for what was set at the same node before; of these, further Sets."""
+
+_SET_AGAIN_SHARE: Final = 0.2
+_MOST_SET: Final = 6
+_MOST_KEYS: Final = 3
+_LAST_KEY_SHARE: Final = 0.7
+_NEAR_KEY_SHARE: Final = 0.08
+"""Of M_Keys of SMPs, those with a bit that is wrong."""
+
+_NEW_KEY_SHARE: Final = 0.4
 
 _BEYOND_SHARE: Final = 0.4
 """Of modifiers, those that may name the first port or position that there is not."""
@@ -71,9 +90,9 @@ _PROBABLE: Final = (
     SmaAttribute.GUID_INFO,
     SmaAttribute.LED_INFO,
 )
-_ATTRIBUTES: Final = (*SmaAttribute, *_PROBABLE, *_PROBABLE, 0x0000, 0x0013, 0xFF00)
-_LIFE_TIMES: Final = (31, 31, 20, 19, 2, 1, 0)
-_LEASE_PERIODS: Final = (0, 1, 2, 0xFFFF)
+_ATTRIBUTES: Final = (*SmaAttribute, *[*_PROBABLE] * 3, 0x0000, 0x0013, 0xFF00)
+_LIFE_TIMES: Final = (31, *range(20, 32, 3), 19, 2, 1, 0)
+_LEASE_PERIODS: Final = (0, 1, 1, 2, 2)
 _STATES: Final = (0,) * 12 + (1, 3, 3, 3, 4, 4, 4, 2, 5, 15)
 _PHYSICAL_STATES: Final = (0,) * 40 + (1, 2, 2, 3, 4, 15)
 _REFUSED_PHYSICAL_STATES: Final = (0, 0, 1, 2, 3, 15)
@@ -81,6 +100,7 @@ _REFUSED_PHYSICAL_STATES: Final = (0, 0, 1, 2, 3, 15)
 
 _MOST_SUBNET_TIMEOUT: Final = 2
 _MOST_PORT: Final = 0xFF
+_M_KEY_BITS: Final[int] = PORT_INFO["m_key"].width
 
 
 class Repair(NamedTuple):
@@ -109,20 +129,50 @@ class SmpContent(NamedTuple):
     repairs: tuple[Repair, ...] = ()
 
 
+@dataclass
+class SetSoFar:
+    """What SMPs have set at a node, as far as they have come there.
+
+    Attributes:
+        m_keys: the last, of which one may be its M_Key.
+        places: attributes and modifiers of the last Sets.
+    """
+
+    m_keys: deque[int] = field(default_factory=lambda: deque((0,), maxlen=_MOST_KEYS))
+    places: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_MOST_SET))
+
+    def m_key(self, random: Random) -> int:
+        """Of an SMP, mostly the one that was set last."""
+        m_key = self.m_keys[-1] if random.random() < _LAST_KEY_SHARE else random.choice((*self.m_keys, *M_KEYS))
+        return m_key ^ 1 << random.randrange(_M_KEY_BITS) if random.random() < _NEAR_KEY_SHARE else m_key
+
+    def note(self, content: SmpContent, *, is_own_port: bool) -> None:
+        """A Set is sent; IS_OWN_PORT: a PortInfo in it is that of the port that manages the node."""
+        self.places.append((content.attribute_id, content.attribute_modifier))
+        if content.attribute_id == SmaAttribute.PORT_INFO and is_own_port:
+            self.m_keys.append(PORT_INFO["m_key"].read(content.data))
+
+
 _Data: TypeAlias = tuple[bytes, tuple[Repair, ...]]
 
 
-def random_smp_content(topology: Topology, random: Random, node: str) -> SmpContent:
-    """A Get or Set of any attribute, for the agent of a node."""
-    attribute = random.choice(_ATTRIBUTES)
-    modifier = _modifier(topology, random, node, attribute)
-    if random.random() >= _SET_SHARE:
+def random_smp_content(topology: Topology, random: Random, node: str, so_far: SetSoFar) -> SmpContent:
+    """A Get or Set of any attribute, for the agent of a node; some for what was set before, at times long before."""
+    if so_far.places and random.random() < _AGAIN_SHARE:
+        attribute, modifier = random.choice(so_far.places)
+        set_share = _SET_AGAIN_SHARE
+    else:
+        attribute, set_share = random.choice(_ATTRIBUTES), _SET_SHARE
+        modifier = _modifier(topology, random, node, attribute)
+    if random.random() >= set_share:
         data = random.choice((b"", random.randbytes(SMP_DATA_BYTES)))
         return SmpContent(MadMethod.GET, attribute, modifier, data)
     make = _DATA.get(attribute)
-    if make is None:
-        return SmpContent(MadMethod.SET, attribute, modifier, random.randbytes(SMP_DATA_BYTES))
-    return SmpContent(MadMethod.SET, attribute, modifier, *make(topology, random, node, modifier))
+    made: _Data = (random.randbytes(SMP_DATA_BYTES), ()) if make is None else make(topology, random, node, modifier)
+    content = SmpContent(MadMethod.SET, attribute, modifier, *made)
+    port = PORT_INFO_MODIFIER["port"].read(modifier.to_bytes(4, "big"))
+    so_far.note(content, is_own_port=port == 0 or not _is_switch(topology, node))
+    return content
 
 
 def _is_switch(topology: Topology, node: str) -> bool:
@@ -138,6 +188,8 @@ def _modifier(topology: Topology, random: Random, node: str, attribute: int) -> 
     port, other = random.randint(0, most), random.randint(0, most)
     match attribute:
         case SmaAttribute.PORT_INFO:
+            if _is_switch(topology, node) and random.random() < _PORT_0_SHARE:
+                port = 0
             return PORT_INFO_MODIFIER.to_int(port=port, extended_speeds=int(random.random() < _WRONG_SHARE))
         case SmaAttribute.LED_INFO:
             return port
@@ -170,23 +222,29 @@ def _switch_info(topology: Topology, random: Random, node: str, modifier: int) -
     if not _is_switch(topology, node):
         return SWITCH_INFO.pack(), ()
     top = max(agent_lids(topology).values())
-    chosen = (
-        top
-        if random.random() >= _WRONG_TOP_SHARE
-        else random.choice((0, random.randrange(top), _lft_size(topology, node), 0xFFFF))
-    )
-    # Elsewhere, what is in no group would go somewhere, and among several switches in circles.
-    default = random.choice((_MOST_PORT, random.randint(0, _MOST_PORT))) if _may_multiply(topology) else _MOST_PORT
+    size, drawn, chosen = _lft_size(topology, node), random.random(), top
+    if drawn < _WRONG_TOP_SHARE:
+        chosen = random.choice((0, random.randrange(top), size, size | 1 << random.randrange(16), 0xFFFF))
+    elif drawn > 1 - _ABOVE_TOP_SHARE:
+        chosen = random.randrange(top, size)
+
+    def default() -> int:
+        """A port. Elsewhere, what is in no group would go somewhere, and among several switches in circles."""
+        none = topology.fabric.port_count(topology.fabric.nodes[node]) + 1
+        return random.choice((_MOST_PORT, random.randint(0 if _may_multiply(topology) else none, _MOST_PORT)))
+
     data = SWITCH_INFO.pack(
         linear_fdb_cap=random.getrandbits(16),
         linear_fdb_top=chosen,
         default_port=random.getrandbits(8),
-        default_multicast_primary_port=default,
-        default_multicast_not_primary_port=default,
+        default_multicast_primary_port=default(),
+        default_multicast_not_primary_port=default(),
         life_time_value=random.choice(_LIFE_TIMES),
         port_state_change=random.getrandbits(1),
         lids_per_port=random.getrandbits(16),
-        multicast_fdb_top=random.choice((0, 0, LID_MULTICAST_MIN - 1, LID_MULTICAST_MIN, LID_MULTICAST_MAX)),
+        multicast_fdb_top=random.choice(
+            (0, 0, LID_MULTICAST_MIN - 1, LID_MULTICAST_MIN, LID_MULTICAST_MAX, random.getrandbits(16))
+        ),
     )
     address = registers.node_address(registers.NodeRegister.LINEAR_FDB_TOP)
     return data, (Repair(topology.index[node], address, top),) if chosen != top else ()
@@ -216,15 +274,18 @@ def _port_info(topology: Topology, random: Random, node: str, modifier: int) -> 
     def mostly(right: int, bits: int) -> int:
         return right if random.random() >= _WRONG_SHARE else random.getrandbits(bits)
 
+    def lid(right: int) -> int:
+        return random.randrange(1, LID_MULTICAST_MIN) if random.random() < _OTHER_LID_SHARE else mostly(right, 16)
+
     state = random.choice(_STATES)
     is_refused = number == 0 or state > PortState.DOWN
     values = {
-        "m_key": random.choice((0, *M_KEYS)),
+        "m_key": random.getrandbits(_M_KEY_BITS) if random.random() < _NEW_KEY_SHARE else random.choice((0, *M_KEYS)),
         "gid_prefix": random.getrandbits(64),
-        "lid": mostly(own, 16),
-        "master_sm_lid": random.choice((0, *lids.values(), mostly(own, 16))),
+        "lid": lid(own),
+        "master_sm_lid": lid(random.choice((0, *lids.values()))),
         "capability_mask": random.getrandbits(32),
-        "m_key_lease_period": random.choice(_LEASE_PERIODS),
+        "m_key_lease_period": random.choice((*_LEASE_PERIODS, random.getrandbits(16))),
         "link_width_enabled": random.choice((0, 3, 0xFF, random.getrandbits(8))),
         "link_speed_enabled": random.choice((0, 1, 0xF, random.getrandbits(4))),
         "port_state": state,

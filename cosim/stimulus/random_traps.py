@@ -10,7 +10,7 @@ from cosim.stimulus.agents import agent_lid, switches_behind
 from cosim.stimulus.packet import Packet, slot_of_vl
 from cosim.stimulus.random_settings import random_times
 from cosim.topology.topology import Port, Topology
-from wire.codes import VL15, mtu_code
+from wire.codes import LID_MULTICAST_MIN, VL15, mtu_code
 from wire.layout import Record
 from wire.mad import MadMethod
 from wire.mad_packet import smp_packet
@@ -20,7 +20,7 @@ from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, KeyViolation, Operation, WrongKey
 
-__all__ = ["random_subnet_managers", "random_trap_requests", "random_wrong_keys"]
+__all__ = ["has_traps", "random_subnet_managers", "random_trap_requests", "random_wrong_keys"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with traps."""
@@ -34,6 +34,7 @@ _SET_SHARE: Final = 0.4
 _WITHOUT_LID_SHARE: Final = 0.2
 """Of those that say whom to tell, those without a LID for who is to tell it, which are refused this."""
 
+_OWN_LID_SHARE: Final = 0.6
 _MOST_SUBNET_TIMEOUT: Final = 2
 _MOST_EVENTS: Final = 8
 _KEYS: Final = (KeyViolation.P_KEY, KeyViolation.Q_KEY, KeyViolation.P_KEY | KeyViolation.Q_KEY)
@@ -43,7 +44,8 @@ _SWITCH_PATH: Final = (1,)
 _OWN_PATH: Final = ()
 
 
-def _is_drawn(seed: int) -> bool:
+def has_traps(seed: int) -> bool:
+    """Whether agents know whom to tell, and keys are wrong."""
     return Random(f"{seed}/with traps").random() < _SHARE
 
 
@@ -51,7 +53,7 @@ def random_wrong_keys(topology: Topology, seed: int, start: int, end: int) -> It
     """In some runs, what hosts find: packets with anything in them."""
     random = Random(f"{seed}/wrong keys")
     hosts = list(topology.lids)
-    for cycle in random_times(random, _FOUND_GAP, start, end) if _is_drawn(seed) else ():
+    for cycle in random_times(random, _FOUND_GAP, start, end) if has_traps(seed) else ():
         bits = (random.getrandbits(width) for width in (32, 16, 16, 4, 24, 24))
         wrong = WrongKey(random.choice(_KEYS), *bits)
         yield Control(cycle, Operation.KEY_VIOLATION, topology.index[random.choice(hosts)], wrong.args())
@@ -61,7 +63,7 @@ def random_subnet_managers(topology: Topology, seed: int, start: int, end: int) 
     """In the same runs, hosts get a Subnet Manager and lose it: a change of capabilities that a trap tells of."""
     random = Random(f"{seed}/subnet managers")
     hosts = list(topology.lids)
-    for cycle in random_times(random, _MANAGER_GAP, start, end) if _is_drawn(seed) else ():
+    for cycle in random_times(random, _MANAGER_GAP, start, end) if has_traps(seed) else ():
         has_one = int(random.random() < 0.5)
         yield Control(cycle, Operation.HOST_SM, topology.index[random.choice(hosts)], (has_one, 0, 0, 0))
 
@@ -71,7 +73,7 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
 
     The Subnet Manager is at the first host.
     """
-    if not _is_drawn(seed):
+    if not has_traps(seed):
         return
     random, without_lid = Random(f"{seed}/trap requests"), Random(f"{seed}/without LIDs")
     hosts = list(topology.lids)
@@ -103,7 +105,10 @@ def _port_info(topology: Topology, random: Random, node: str) -> Record:
         "subnet_timeout": random.randint(0, _MOST_SUBNET_TIMEOUT),
     }
     if node not in topology.lids:
-        return PORT_INFO.record(lid=agent_lid(topology, node), **common)
+        # It is asked by directed routes, and answers them whatever its LID is.
+        is_own = random.random() < _OWN_LID_SHARE
+        lid = agent_lid(topology, node) if is_own else random.randrange(1, LID_MULTICAST_MIN)
+        return PORT_INFO.record(lid=lid, **common)
     return PORT_INFO.record(
         lid=topology.lids[node],
         lmc=topology.lmcs.get(node, 0),

@@ -1,6 +1,6 @@
 """MADs at random: in half of the checks with errors, of all kinds and mutated, and nothing goes astray."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import pairwise
 from random import Random
 
@@ -12,11 +12,13 @@ from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.agents import agent_lids
 from cosim.stimulus.mad_mutation import mad_of
 from cosim.stimulus.random_mads import MAD_KINDS, random_mad, random_mad_controls, random_mad_packets
+from cosim.stimulus.random_smps import SetSoFar, random_smp_content
 from wire.codes import VL15, is_multicast_lid
 from wire.headers import LRH
 from wire.mad import MAD_HEADER, MadMethod, MgmtClass
 from wire.mad_packet import is_mad, is_of_management
 from wire.pma import PmaAttribute
+from wire.port_info import PORT_INFO
 from wire.registers import lft_address
 from wire.sma import SmaAttribute
 from wire.stimulus import Operation
@@ -34,10 +36,10 @@ def topology(**more):
 
 
 def mads(of, count, seed=1):
-    random, hosts = Random(seed), list(of.lids)
+    random, hosts, so_far = Random(seed), list(of.lids), defaultdict(SetSoFar)
     for number in range(count):
         host = random.choice(hosts)
-        yield host, random_mad(of, random, host, number)
+        yield host, random_mad(of, random, host, number, so_far)
 
 
 def is_perf(data):
@@ -75,7 +77,7 @@ def is_unasked(data):
 
 def test_every_attribute_is_asked_for_and_set_and_every_class_of_smps_comes():
     asked = Counter()
-    for _, mad in mads(topology(), 5_000):
+    for _, mad in mads(topology(), 10_000):
         if is_mad(mad.data):
             header = MAD_HEADER.unpack(mad_of(mad.data))
             asked[header.mgmt_class, header.method, header.attribute_id] += 1
@@ -83,6 +85,23 @@ def test_every_attribute_is_asked_for_and_set_and_every_class_of_smps_comes():
         for mgmt_class in (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE):
             assert all(asked[mgmt_class, method, attribute] for attribute in SmaAttribute)
         assert all(asked[MgmtClass.PERF, method, attribute] for attribute in PmaAttribute)
+
+
+def test_a_set_is_followed_by_gets_of_the_same_and_by_the_key_that_it_gave():
+    random, of, so_far = Random(1), topology(), SetSoFar()
+    contents = [random_smp_content(of, random, "S", so_far) for _ in range(2_000)]
+    infos = [content for content in contents if content.attribute_id == SmaAttribute.PORT_INFO]
+    given = [PORT_INFO.unpack(one.data) for one in infos if one.method == MadMethod.SET and not one.attribute_modifier]
+    lids = [info.lid for info in given]
+    assert all({lid >> bit & 1 for lid in lids} == {0, 1} for bit in range(16))
+    assert so_far.m_keys[-1] == given[-1].m_key
+    keys = Counter(so_far.m_key(random) for _ in range(1_000))
+    assert keys[given[-1].m_key] > 500
+    near = [key for key in keys if (key ^ given[-1].m_key).bit_count() == 1]
+    assert len(near) > 10
+    asked = [(one.attribute_id, one.attribute_modifier) for one in contents]
+    again = sum(one in asked[max(0, place - 12) : place] for place, one in enumerate(asked))
+    assert again > len(asked) * 0.3
 
 
 def test_every_host_asks_every_agent():

@@ -1,12 +1,14 @@
 """Settings at random: in some runs seldom, in others all the time."""
 
 from collections import Counter
+from itertools import pairwise
 from math import inf
 from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.random_settings import due, random_arbitration, random_gap, random_operational_vls
 from wire.codes import operational_vls
+from wire.parameters import vl_arbitration_entries
 from wire.stimulus import Control, Operation
 
 
@@ -40,3 +42,14 @@ def test_operational_vls_are_right_again_after_some_changes():
         last = {(control.target, control.args[0]): control.args[1] for control in controls}
         right = {topology.index[port.node]: operational_vls(topology.vls(port)) for port in topology.linked_ports()}
         assert all(value == right[node] for (node, _), value in last.items() if node)
+
+
+def test_at_times_lists_of_a_port_are_written_whole_without_some_vls():
+    topology = check_experiment(CheckOptions(ports=3, vls=4, cycles=20_000, sim="model")).topology
+    controls = [one for seed in range(10) for one in random_arbitration(topology, Random(seed), 0, 10_000)]
+    assert all(earlier.cycle < later.cycle or later.cycle < 1_000 for earlier, later in pairwise(controls))
+    rows = vl_arbitration_entries(4)
+    lists = [controls[first : first + rows] for first in range(len(controls) - rows)]
+    whole = [part for part in lists if [one.args[0] - part[0].args[0] for one in part] == [*range(rows)]]
+    assert len(whole) > 10
+    assert all(len({one.args[1] >> 8 for one in part}) < 4 for part in whole)
