@@ -156,9 +156,10 @@ def _chosen_by_plusarg(text: str, module: str) -> str:
     """The module of a netlist with mutants, whose input for their number is a register that is set once."""
     text = text[text.index(f"module {module}(") :]
     assert _PORT in text, "no mutant acts on the module"
-    text = text.replace(f", {PLUSARG});\n", ");\n", 1).replace(_PORT, _CHOICE, 1)
+    # Inside the module: what stands between modules is lost where some are compiled apart.
     off, on = ("".join(f"/* verilator lint_{what} {name} */\n" for name in _WAIVED) for what in ("off", "on"))
-    return f"{off}{text}{on}"
+    text = text.replace(f", {PLUSARG});\n", ");\n", 1).replace(_PORT, off + _CHOICE, 1)
+    return text.replace("\nendmodule\n", f"\n{on}endmodule\n", 1)
 
 
 def _mutant(command: str) -> Mutant:

@@ -63,7 +63,8 @@ def split(verilog: str) -> tuple[str, list[PrecompiledModule]]:
     if not netlist.is_understood:
         return verilog, []
     precompiled: dict[str, PrecompiledModule] = {}
-    rest = [text for top in netlist.tops() for text in _without_precompiled(netlist, top, precompiled)]
+    # Several tops may have a module below them: a flattened one leaves those that it had as tops.
+    rest = dict.fromkeys(text for top in netlist.tops() for text in _without_precompiled(netlist, top, precompiled))
     if not precompiled:
         return verilog, []
     return "\n".join(rest), sorted(set(precompiled.values()), key=lambda module: module.name)

@@ -48,6 +48,15 @@ def test_like_modules_are_one():
     assert f"{found[0].name}_step(" in rest
 
 
+def test_a_module_below_several_tops_is_there_once():
+    text = to_verilog(Pipeline(), "pipeline")
+    top = re.search(r"^module pipeline\(.*?^endmodule\n", text, re.M | re.S)
+    assert top
+    rest, found = split(text + top[0].replace("module pipeline(", "module other("))
+    assert len(found) == 1
+    assert len(re.findall(r"^module ", rest, re.M)) == 3
+
+
 def test_a_module_with_one_instance_is_not_precompiled():
     text = to_verilog(Pipeline(stages=1), "pipeline")
     assert split(text) == (text, [])
