@@ -186,10 +186,10 @@ class CopyQueues(wiring.Component):
                 rooms = [facts.room[vl] for vl in range(self.vls)]
                 room = Signal(ROOM, name=f"room_{queue}_{output}")
                 m.d.comb += room.eq(select(slot[: self.vls], rooms) if self.vls > 1 else facts.room[0])
-                covered = Signal(name=f"covered_{queue}_{output}")
-                m.d.comb += covered.eq(data_eligible(room, key.need, oversize))
-                fit, starves = ~facts.blocked & covered, ~facts.blocked & ~covered
                 swallowed |= oversize
+                covered = Signal(name=f"covered_{queue}_{output}")
+                m.d.comb += covered.eq(data_eligible(room, key.need, swallowed))
+                fit, starves = ~facts.blocked & covered, ~facts.blocked & ~covered
             unable.append(starves)
             able.append(fit & ~(swallowed & arriving))
         able += [Const(1, 1)] * (self.outputs - self.credited)

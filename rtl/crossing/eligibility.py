@@ -21,9 +21,8 @@ def send_facts_layout(vls: int) -> data.StructLayout:
     return data.StructLayout({"blocked": 1, "swallows": vls + 1, "room": data.ArrayLayout(ROOM, vls)})
 
 
-def room_of(credit: Value, swallow: Value) -> Value:
-    """A `ROOM`, by which heads need one comparison to know whether (credit - need) mod 4096 <= 2048. Any may go if
-    packets need no credits, since they are swallowed.
+def room_of(credit: Value) -> Value:
+    """A `ROOM`, by which heads need one comparison to know whether (credit - need) mod 4096 <= 2048.
 
     Up to 2,048 the credit is the limit; for k = 1, 2, ... blocks more than that those heads may go that need k or more,
     that is, more than k - 1. From there on none may.
@@ -31,12 +30,15 @@ def room_of(credit: Value, swallow: Value) -> Value:
     low, high = credit[:NEED_BITS], credit[NEED_BITS:]
     window = CREDIT_WINDOW >> NEED_BITS
     at_window = high == window
-    limited = ~swallow & ((high == 0) | at_window)
-    beyond = ~swallow & ((high > window) | (at_window & (low != 0)))
+    limited = (high == 0) | at_window
+    beyond = (high > window) | (at_window & (low != 0))
     limit = Mux(at_window, low - 1, low)[:NEED_BITS]
     return Cat(limit | ~limited.replicate(NEED_BITS), beyond)
 
 
-def data_eligible(room: data.View, need: Value, oversize: Value) -> Value:
-    """A visible data head of `need` blocks may go to an output that is not blocked."""
-    return oversize | (room.beyond ^ (need <= room.limit))
+def data_eligible(room: data.View, need: Value, swallowed: Value) -> Value:
+    """Whether a visible data head of `need` blocks may go to an output that is not blocked.
+
+    What is swallowed needs no credits.
+    """
+    return swallowed | (room.beyond ^ (need <= room.limit))

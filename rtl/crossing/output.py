@@ -82,7 +82,7 @@ class Output(wiring.Component):
         m.d.comb += [self.facts.blocked.eq(deferred), self.facts.swallows.eq(swallows)]
         for vl in range(self.vls):
             credit = (credits.cl[vl] - credits.tbs[vl])[:CREDIT_BITS]
-            m.d.comb += self.facts.room[vl].eq(room_of(credit, swallows[vl]))
+            m.d.comb += self.facts.room[vl].eq(room_of(credit))
 
         # What it is busy with is on the slot of its last offer.
         sending = Signal.like(self.slot)

@@ -123,13 +123,13 @@ class VirtualOutputQueues(InputQueues):
                         else:
                             key = queues.following[queue].key
                             need, oversize = key.need, key.oversize
+                        swallowed |= oversize
                         waits, fits = goes & ~facts.blocked, Signal(name=f"fits_{queue}")
                         m.d.comb += [
-                            fits.eq(data_eligible(facts.room[slot], need, oversize)),
+                            fits.eq(data_eligible(facts.room[slot], need, swallowed)),
                             starving[slot][output].eq(waits & ~fits),
                         ]
                         goes = waits & fits
-                        swallowed |= oversize
                     goes &= ~(swallowed & queues.arriving[queue])
                 m.d.comb += requests[slot][output].eq(goes)
         return requests, starving

@@ -125,8 +125,8 @@ class LinkPort(wiring.Component):
         partition: what the switch checks of its packets. `xmit_constraints`: how many packets' verdict is in this cycle
             that they may not leave by it.
         icrc_error: a packet that came by this port ended in the switch's agent, and its ICRC is wrong.
-        reg: register access given in the cycle c, in c+1; `reg_rdata` follows a read in c+3 and is 0 in all other
-            cycles.
+        reg: register access, in the cycle c in which it is given; `reg_rdata` follows a read in c+3 and is 0 in all
+            other cycles.
         trace: slots in the order of `PORT_KINDS`.
     """
 
@@ -284,8 +284,9 @@ class LinkPort(wiring.Component):
             self.state_reported.eq(port_state.reported),
         ]
 
+        # An access comes from far, and what it changes goes far: it is registered here, not where it is decoded.
+        m.d.sync += registers.reg.eq(self.reg)
         m.d.comb += [
-            registers.reg.eq(self.reg),
             registers.state.eq(state),
             registers.up.eq(self.up),
             self.polling.eq(registers.polling & ~ResetSignal(allow_reset_less=True)),
@@ -319,10 +320,8 @@ class LinkPort(wiring.Component):
         waited = parts.xmit_wait.waited[1:]
         m.d.comb += [Cat(counters.counts[VL_XMIT_WAITS[vl]] for vl in vls_of_slots(self._vls)).eq(waited)]
         m.d.comb += [counters.expired.eq(parts.watchdog.expired)]
-        m.d.comb += [
-            counters.reg.eq(self.reg),
-            self.reg_rdata.eq(registers.reg_rdata | counters.value),
-        ]
+        m.d.sync += counters.reg.eq(self.reg)
+        m.d.comb += self.reg_rdata.eq(registers.reg_rdata | counters.value)
 
     def _errors(self, m: Module) -> tuple[_Moves, _Moves]:
         """Which counters of errors and of waiting move in this cycle (those that are counted late: in the one before),

@@ -88,7 +88,7 @@ def _counter_access_layout(vls: int) -> data.StructLayout:
 
 
 def port_access_layout(vls: int) -> data.StructLayout:
-    """The bus as a port sees it, in the cycle after that in which an access is given.
+    """The bus as a port sees it.
 
     Members:
         select: the access is to this port's page; all else is the same for all ports, and counts only then.
@@ -109,7 +109,7 @@ def port_access_layout(vls: int) -> data.StructLayout:
 
 
 class PortDecoder(wiring.Component):
-    """Decodes accesses for the ports of a node, which are far: what they see comes out of registers.
+    """Decodes accesses for the ports of a node, which are far: each has registers of its own for what it sees.
 
     Args:
         ports: of the node.
@@ -118,7 +118,7 @@ class PortDecoder(wiring.Component):
 
     Members:
         given: an access, in the cycle in which it is given.
-        reg: by port, what it sees in the next cycle.
+        reg: by port, what it sees, in the same cycle.
     """
 
     def __init__(self, ports: int, vls: int, mtu: int) -> None:
@@ -132,10 +132,10 @@ class PortDecoder(wiring.Component):
         m = Module()
         given, access = self.given, Signal(port_access_layout(self._vls))
         offset, beyond = given.offset[:_OFFSET_BITS], given.offset[_OFFSET_BITS:]
-        m.d.sync += access.wdata.eq(given.wdata)
+        m.d.comb += access.wdata.eq(given.wdata)
         for register in PortRegister:
             is_it = offset == register
-            m.d.sync += [
+            m.d.comb += [
                 access.reads[register.name].eq(given.read & is_it),
                 access.writes[register.name].eq(given.write & is_it & self._is_allowed(register)),
             ]
@@ -144,7 +144,7 @@ class PortDecoder(wiring.Component):
         self._decode_counter(m, offset, access.counter)
         for port, reg in enumerate(self.reg, start=1):
             select = Signal(name=f"select_{port}")
-            m.d.sync += select.eq((given.page == port) & (beyond == 0))
+            m.d.comb += select.eq((given.page == port) & (beyond == 0))
             m.d.comb += [reg.eq(access), reg.select.eq(select)]
         return m
 
@@ -176,7 +176,7 @@ class PortDecoder(wiring.Component):
             offset[number_bits:] == first >> number_bits for first in (VL_ARBITRATION_LOW, VL_ARBITRATION_HIGH)
         )
         fits = ~given.wdata[VL_WEIGHT_BITS + VL_BITS :].any()
-        m.d.sync += [
+        m.d.comb += [
             entry.write.eq(given.write & (in_low | in_high) & fits),
             entry.high.eq(in_high),
             entry.number.eq(offset[:number_bits]),
@@ -193,7 +193,7 @@ class PortDecoder(wiring.Component):
         kept |= dict.fromkeys(highs, range(LANES))
         upper = _is_one_of(offset, highs)
         is_double = _is_one_of(offset, (at for at, lanes in shown.items() if len(lanes) > 1))
-        m.d.sync += [
+        m.d.comb += [
             counter.is_any.eq((read | write) & _is_one_of(offset, kept)),
             counter.word.eq(self._word(m, offset)),
             counter.upper.eq(upper),
@@ -205,7 +205,7 @@ class PortDecoder(wiring.Component):
             # The upper half is given together with the lower one, which EXTENDED_LOW has.
             given = [at for at, lanes in shown.items() if lane in lanes or at in highs]
             cleared = [at for at, lanes in kept.items() if lane in lanes]
-            m.d.sync += [
+            m.d.comb += [
                 counter.shows[lane].eq(read & _is_one_of(offset, first)),
                 counter.ends[lane].eq(read & _is_one_of(offset, last)),
                 counter.gives[lane].eq(write & _is_one_of(offset, given)),
@@ -215,7 +215,7 @@ class PortDecoder(wiring.Component):
             width: _is_one_of(offset, (at for at, bits in bits_of.items() if bits == width))
             for width in {*bits_of.values()} - {DATA_BITS}
         }
-        m.d.sync += [
+        m.d.comb += [
             counter.too_large.eq(Cat(is_it & value[width:].any() for width, is_it in of_width.items()).any()),
             counter.narrow.eq(Cat(of_width[width] for width in narrow_widths(self._vls))),
         ]

@@ -43,8 +43,8 @@ class SendRule(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The claim, which needs no clock."""
         m = Module()
-        room = data.View(ROOM, room_of(self.credit, self.swallow))
-        goes = data_eligible(room, self.need, self.oversize)
+        room = data.View(ROOM, room_of(self.credit))
+        goes = data_eligible(room, self.need, self.swallow | self.oversize)
         left = (self.credit - self.need)[:CREDIT_BITS]
         m.d.comb += [
             Assume(self.need != 0),
@@ -132,7 +132,7 @@ class CreditsOverLink(wiring.Component):
         granted = [
             Signal(name=f"{name}_granted") for name in ("sender", "receiver")
         ]  # of flow control, the cycle before
-        room = data.View(ROOM, room_of(credit_2, Value.cast(0)))
+        room = data.View(ROOM, room_of(credit_2))
         m.d.comb += [
             credit.eq(cl - tbs),
             grants.eq(self.grants_data & ~busy.any() & ~granted[0] & data_eligible(room, self.need, Value.cast(0))),

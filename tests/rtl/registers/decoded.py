@@ -9,12 +9,12 @@ from rtl.registers.port_access import PortDecoder
 __all__ = ["behind_decoder", "give"]
 
 
-def behind_decoder(part: Any, vls: int, mtu: int = 256) -> tuple[Module, PortDecoder]:
-    """A design of both."""
+def behind_decoder(part: Any, vls: int, mtu: int = 256, *, is_port: bool = False) -> tuple[Module, PortDecoder]:
+    """A design of both. What is no whole port sees an access a cycle after it is given, as it does in a port."""
     design = Module()
     design.submodules.decoder = decoder = PortDecoder(1, vls, mtu)
     design.submodules.part = part
-    design.d.comb += part.reg.eq(decoder.reg[0])
+    design.d["comb" if is_port else "sync"] += part.reg.eq(decoder.reg[0])
     return design, decoder
 
 

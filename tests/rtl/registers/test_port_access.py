@@ -20,7 +20,6 @@ def test_a_port_is_told_of_accesses_to_its_page_and_to_what_there_may_be_in_it(
 
     async def bench(ctx: Any) -> None:
         ctx.set(dut.given, {"page": page, "offset": offset, "write": 1, "wdata": 7})
-        await ctx.tick()
         assert [ctx.get(reg.select) for reg in dut.reg] == [port == selected for port in (1, 2, 3)]
         for reg in dut.reg:
             written = [register for register in PortRegister if ctx.get(reg.writes[register.name])]
