@@ -182,7 +182,7 @@ class PortBench:
         for name in (
             "state",
             "state_reported",
-            "operational_follows",
+            "operational",
             "wide",
             "max_words",
             "lookup_dlid",
