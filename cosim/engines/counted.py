@@ -13,10 +13,10 @@ from functools import cache
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from cosim.engines import decisions
-from model.link.counters import Counted, Counters
+from model.link.counters import COUNTED_WIDTHS, Counted, Counters
 from model.link.port_status import PortStatus
 from wire.parameters import FabricParameters, SwitchParameters
-from wire.registers import COUNTER_WIDTHS, DATA_BITS, DETAIL_BITS, Counter, Detail, PacketCounter
+from wire.registers import DATA_BITS, Counter, Detail
 from wire.trace import port_of_source
 
 __all__ = ["COUNTERS", "PortCounter", "counted", "watch_anew"]
@@ -39,13 +39,6 @@ class PortCounter(NamedTuple):
         return f"{self.node} {self.name}"
 
 
-_BITS: Final[dict[Counted, int]] = {
-    **{counter: COUNTER_WIDTHS[counter] for counter in Counter},
-    **dict.fromkeys(Detail, DETAIL_BITS),
-    **dict.fromkeys(PacketCounter, DATA_BITS),
-}
-"""That a write may set."""
-
 _OF_SWITCHES: Final = frozenset(
     (
         *(Counter.RCV_SWITCH_RELAY_ERRORS, Detail.DLID_MAPPING_ERRORS, Detail.VL_MAPPING_ERRORS, Detail.LOOPING_ERRORS),
@@ -58,7 +51,7 @@ _OF_SWITCHES: Final = frozenset(
 COUNTERS: Final = frozenset(
     PortCounter(node, register.name)
     for node in get_args(Kind)
-    for register in _BITS
+    for register in COUNTED_WIDTHS
     if node == "switch" or register not in _OF_SWITCHES
 )
 """Those that can count."""
@@ -109,8 +102,8 @@ def _watch_counters() -> None:
     status.__init__ = _noting(status.__init__)
     watched: Any = sys.modules[f"{decisions.NAME}.link.counters"].Counters
     watched.read, watched.read_whole = map(_read, (watched.read, watched.read_whole))
-    watched.write = _written(watched.write, _BITS)
-    watched.write_atomically = _written(watched.write_atomically, dict.fromkeys(_BITS, 2 * DATA_BITS))
+    watched.write = _written(watched.write, COUNTED_WIDTHS)
+    watched.write_atomically = _written(watched.write_atomically, dict.fromkeys(COUNTED_WIDTHS, 2 * DATA_BITS))
 
 
 def _noting(make: Callable[..., None]) -> Callable[..., None]:

@@ -17,16 +17,18 @@ from wire.registers import (
 from ..kernel import Kernel
 from .xmit_wait import Ticks, XmitWait
 
-__all__ = ["Counted", "Counters"]
+__all__ = ["COUNTED_WIDTHS", "Counted", "Counters"]
 
 Counted = Counter | Detail | PacketCounter
 """The register of a counter."""
 
-_WIDTHS: Final[dict[Counted, int]] = {
+COUNTED_WIDTHS: Final[dict[Counted, int]] = {
     **{counter: COUNTER_WIDTHS[counter] for counter in Counter},
     **dict.fromkeys(Detail, DETAIL_BITS),
     **dict.fromkeys(PacketCounter, DATA_BITS),
 }
+"""Bits of each that a write may set."""
+
 _UPDATE_ERRORS: Final = 3
 """The most that is counted for a VL in FLOW_CTL_UPDATE_ERRORS."""
 _LATE_LIMIT = 64
@@ -79,7 +81,7 @@ class Counters:
 
     def __init__(self, kernel: Kernel, vls: int, epoch: int = 0) -> None:
         self._kernel = kernel
-        self._values: dict[Counted, int] = dict.fromkeys(_WIDTHS, 0)
+        self._values: dict[Counted, int] = dict.fromkeys(COUNTED_WIDTHS, 0)
         self._late: list[tuple[int, Counted]] = []
         self._sent: list[_Packet] = []
         self._received: list[_Packet] = []
@@ -167,11 +169,11 @@ class Counters:
         """What a counter's register shows in a cycle."""
         self._settle(cycle)
         value = self.xmit_wait.read(cycle) if counter is Counter.XMIT_WAIT else self._values[counter]
-        return min(value, (1 << _WIDTHS[counter]) - 1)
+        return min(value, (1 << COUNTED_WIDTHS[counter]) - 1)
 
     def write(self, cycle: int, counter: Counted, value: int) -> None:
         """A write visible in a cycle; an increment in that cycle is lost."""
-        if value >> _WIDTHS[counter]:
+        if value >> COUNTED_WIDTHS[counter]:
             return
         self._settle(cycle)
         if counter is Counter.XMIT_WAIT:

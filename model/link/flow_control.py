@@ -224,7 +224,7 @@ class FlowControl(FlowFlags):
         self.start_period()
 
     def _judge_overruns(self, _: None) -> None:
-        if 0 < self.overrun_errors <= self._overrun_periods:
+        if self.overrun_errors and self._overrun_periods >= self.overrun_errors:
             self._overrun_periods = 0
             self._counters.add_after(1, Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS)
 
