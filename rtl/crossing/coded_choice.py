@@ -14,15 +14,15 @@ _MOST: Final = 16
 
 
 class CodedChoice:
-    """Chooses in a cycle by what the cycle before knew.
+    """Chooses by a number what one-hot bits choose.
 
     The values are in groups, each a power of two, the largest first; a group's multiplexer takes the value at a place,
     the number of which all groups share. So no value needs a wire of its own that chooses it, as each would where
     one-hot bits gate them.
 
     Args:
-        m: gets the registers.
-        chosen: one-hot in the cycle before, or none.
+        m: gets the number.
+        chosen: one-hot, or none. It is to be there early.
     """
 
     def __init__(self, m: Module, chosen: Value) -> None:
@@ -34,7 +34,7 @@ class CodedChoice:
             first += size
         self._place = Signal(range(self._groups[0][1]), name="place")
         self._group = Signal(len(self._groups), name="group")
-        m.d.sync += [
+        m.d.comb += [
             self._place.eq(any_of(number_of(chosen[first:][:size]) for first, size in self._groups)),
             self._group.eq(Cat(chosen[first:][:size].any() for first, size in self._groups)),
         ]

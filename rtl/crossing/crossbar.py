@@ -22,9 +22,9 @@ Scrapped = data.StructLayout({"valid": 1, "slot": SLOT_BITS, "input": PORT_BITS,
 class CrossbarOutput(wiring.Component):
     """One output: at most one reader has a row for it.
 
-    Whose a row is is known a cycle earlier and waits here in a register, so only the row itself crosses in the cycle
-    in which the buffer yields it. Its slot is that of the grant, and that it is a packet's first is known here: the one
-    before was a last.
+    Whose a row is is known a cycle earlier, but late, and waits in registers as it comes. Its number is made in the
+    cycle in which the buffer yields the row, which then only crosses. Its slot is that of the grant, and that it is a
+    packet's first is known here: the one before was a last.
 
     Args:
         readers: of each input.
@@ -64,13 +64,13 @@ class CrossbarOutput(wiring.Component):
         m = Module()
 
         # Cycle x_r.
-        firsts = accumulate(self.readers, initial=0)
-        here = [self.to_here[first:][:count].any() for first, count in zip(firsts, self.readers, strict=False)]
-        from_reader = CodedChoice(m, self.to_here)
-        number = Signal(range(len(here)))
-        m.d.sync += number.eq(number_of(Cat(here)))
+        came_here = Signal.like(self.to_here)
+        m.d.sync += came_here.eq(self.to_here)
 
         # Cycle x_r + 1.
+        firsts = accumulate(self.readers, initial=0)
+        here = [came_here[first:][:count].any() for first, count in zip(firsts, self.readers, strict=False)]
+        from_reader = CodedChoice(m, came_here)
         row = Signal(PassingRow)
         begun, begun_before = Signal(), Signal()  # a packet, by the rows before
         slot, slot_before = Signal(range(self.vls + 1)), Signal(range(self.vls + 1))
@@ -90,7 +90,7 @@ class CrossbarOutput(wiring.Component):
             self.send.slot.eq(slot),
             self.send.n.eq(row.n),
             self.send.need.eq(row.data[24:]),
-            self.send.input.eq(number),
+            self.send.input.eq(number_of(Cat(here))),
         ]
         if self.aging:
             from_input = CodedChoice(m, Cat(here[: self.aging]))

@@ -75,9 +75,12 @@ class Output(wiring.Component):
         """Facts, causes, availability, waiting."""
         m = Module()
         port, credits = self.port, self.port.credits
+        # Its own register: the port's is with what comes in.
+        operational = Signal(self.vls, init=-1)
+        m.d.sync += operational.eq(port.operational_follows)
         active = port.state == PortState.ACTIVE
         deferred = port.state == PortState.ACTIVE_DEFER
-        inactive = Cat(~active.replicate(self.vls) | ~port.operational, deferred | (port.state == PortState.DOWN))
+        inactive = Cat(~active.replicate(self.vls) | ~operational, deferred | (port.state == PortState.DOWN))
         swallows = inactive | self._find_causes(m, inactive)
         m.d.comb += [self.facts.blocked.eq(deferred), self.facts.swallows.eq(swallows)]
         for vl in range(self.vls):

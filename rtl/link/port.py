@@ -50,7 +50,7 @@ class SendingSignature(wiring.Signature):
     """What a port lets its node send, and whether it has to wait, seen from the port.
 
     Members:
-        state, operational: the port's state, and the mask of its operational data VLs.
+        state: the port's. `operational_follows`: the mask of its operational data VLs in the next cycle.
         wide, wide_follows: it is 4X, and will be in the next cycle.
         credits: of the other end, and the flow control packets to be sent to it.
         waiting: a head for this output is visible and no packet keeps the output busy; `slots_waiting`: mask of the
@@ -61,7 +61,7 @@ class SendingSignature(wiring.Signature):
         super().__init__(
             {
                 "state": Out(PortState),
-                "operational": Out(vls),
+                "operational_follows": Out(vls),
                 "wide": Out(1),
                 "wide_follows": Out(1),
                 "credits": Out(CreditSignature(vls)),
@@ -290,7 +290,7 @@ class LinkPort(wiring.Component):
             registers.state.eq(state),
             registers.up.eq(self.up),
             self.polling.eq(registers.polling & ~ResetSignal(allow_reset_less=True)),
-            sending.operational.eq(registers.operational),
+            sending.operational_follows.eq(registers.follows.operational),
             sending.wide.eq(registers.wide),
             sending.wide_follows.eq(registers.wide_follows),
             self.follows.eq(registers.follows),

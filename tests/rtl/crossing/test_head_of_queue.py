@@ -170,7 +170,7 @@ def test_what_stands_too_long_is_swallowed_and_then_its_vl_stalls(seed: int) -> 
             following = stimulus[number + 1] if number + 1 < len(stimulus) else Cycle()
             before = stimulus[number - 1] if number else Cycle()
             ctx.set(dut.port.state, now.state)
-            ctx.set(dut.port.operational, now.operational)
+            ctx.set(dut.port.operational_follows, following.operational)
             ctx.set(dut.heads, now.heads)
             limits, life = dut.time_limits, dut.life_follows
             ctx.set(limits.hoq_life, now.hoq_life)
@@ -217,7 +217,7 @@ def test_an_adapters_output_swallows_for_its_state_only() -> None:
     async def bench(ctx: Any) -> None:
         ctx.set(dut.heads, 0b111)
         ctx.set(dut.port.state, PortState.ACTIVE)
-        ctx.set(dut.port.operational, 0b01)
+        ctx.set(dut.port.operational_follows, 0b01)
         ctx.set(dut.offered, 1)
         for _ in range(4):
             await ctx.tick()

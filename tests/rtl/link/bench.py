@@ -182,7 +182,7 @@ class PortBench:
         for name in (
             "state",
             "state_reported",
-            "operational",
+            "operational_follows",
             "wide",
             "max_words",
             "lookup_dlid",
