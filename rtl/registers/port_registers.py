@@ -134,9 +134,14 @@ class PortRegisters(wiring.Component):
         def writes(register: PortRegister) -> Value:
             return reg.select & reg.writes[register.name]
 
-        follows = self.follows
-        m.d.comb += follows.eq(Cat(self.operational, self.neighbor_mtu, self.partition))
-        m.d.sync += Cat(self.operational, self.neighbor_mtu, self.partition).eq(follows)
+        # Operational VLs have two registers, one inverted, so that synthesis does not make them one: what comes in is
+        # far from the inputs and outputs that `follows` tells.
+        follows, operational, silent = self.follows, Signal.like(self.operational), Signal(self._vls)
+        m.d.comb += [
+            self.operational.eq(~silent),
+            follows.eq(Cat(operational, self.neighbor_mtu, self.partition)),
+        ]
+        m.d.sync += Cat(operational, self.neighbor_mtu, self.partition).eq(follows)
         with m.If(writes(PortRegister.STATE)):
             m.d.comb += self.state_write.eq(value)
         wanted = Signal(PortPhysicalState, init=PortPhysicalState.POLLING)
@@ -158,7 +163,9 @@ class PortRegisters(wiring.Component):
             with m.Switch(value[: len(operational_code)]):
                 for vls in range(1, operational_vls(self._vls) + 1):
                     with m.Case(vls):
-                        m.d.comb += follows.operational.eq((1 << data_vls(vls)) - 1)
+                        mask = Const((1 << data_vls(vls)) - 1, self._vls)
+                        m.d.comb += follows.operational.eq(mask)
+                        m.d.sync += silent.eq(~mask)
         numbers: dict[PortRegister, Any] = {
             PortRegister.FCP_THRESHOLD: self.fcp_threshold,
             PortRegister.LOCAL_PHY_ERRORS: self.local_phy_errors,
