@@ -28,11 +28,8 @@ class Backlog:
         self._kernel = kernel
 
     def join(self, packet: Packet, cycle: int) -> None:
-        """A packet that is no multicast packet joins in a cycle, the current one (before its matching) or one ahead."""
-        if cycle == self._kernel.now:
-            self.queued[packet.slot] += packet.need
-        else:
-            self._kernel.at(cycle, UPDATE, self._joins, packet)
+        """A packet that is no multicast packet joins in a cycle, the current one or one ahead."""
+        self._kernel.at(cycle + 1, UPDATE, self._joins, packet)
 
     def _joins(self, packet: Packet) -> None:
         self.queued[packet.slot] += packet.need

@@ -45,7 +45,7 @@ class Arrivals(wiring.Component):
 
     Members:
         joining: of each input (cycle e).
-        arrived: of each port (e+2).
+        arrived: of each port (e+3).
     """
 
     def __init__(self, inputs: int, outputs: int, ports: int, vls: int, mtu: int) -> None:
@@ -61,7 +61,7 @@ class Arrivals(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """What joins where, and a cycle later sums; these rest where nothing comes."""
+        """What joins, which comes from far; a cycle later where; and then sums, which rest where nothing comes."""
         m = Module()
         bits = largest_blocks(self.mtu).bit_length()
         to = [Signal(self.ports, name=f"to_{number}") for number in range(self.inputs)]
@@ -76,7 +76,9 @@ class Arrivals(wiring.Component):
             }
             for n in range(self.inputs)
         ]
-        for number, joining in enumerate(self.joining):
+        for number, joins in enumerate(self.joining):
+            joining = Signal(joins.shape(), name=f"joining_{number}")
+            m.d.sync += joining.eq(joins)
             on_data_vl = joining.valid & (joining.slot != self.vls)
             m.d.sync += to[number].eq(Mux(on_data_vl, 1 << joining.output, 0))
             m.d.sync += [

@@ -119,7 +119,7 @@ def marked(
         waiting = sum(
             blocks_of_words(other.n)
             for other in arrivals
-            if not other.is_multicast and other.copies == {place} and other.joins <= one.g
+            if not other.is_multicast and other.copies == {place} and other.joins < one.g
         )
         waiting -= sum(
             blocks_of_words(s.arrival.n)

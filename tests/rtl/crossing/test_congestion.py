@@ -33,7 +33,7 @@ class Output:
         self.countdown = [0] * VLS
 
     def queued(self, cycle: int, slot: int) -> int:
-        come = sum(need for e, of, need in self.joined if of == slot and e + 2 <= cycle)
+        come = sum(need for e, of, need in self.joined if of == slot and e + 3 <= cycle)
         return come - sum(need for g, of, need in self.granted if of == slot and g + 2 <= cycle)
 
     def crowded(self, cycle: int, slot: int) -> bool:
