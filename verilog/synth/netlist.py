@@ -52,6 +52,13 @@ memories, which Yosys' ABC9 cannot know: beside longer paths it would be made sm
 # ABC's longer script takes as much time as its default, and an input becomes smaller by a twelfth.
 _ABC9 = f"scratchpad -copy abc9.script.flow3 abc9.script; abc9 -maxlut 4 -W {delays.WIRE_PS} -D {delays.PATH_PS}; "
 
+# A register's reset is that of all registers of its tile, its enable that of its slice. Of few together, LUTs do the
+# same, or they would lie where there happens to be such a tile.
+_REGISTERS = (
+    "dfflegalize -mince 4 -minsrst 4 "
+    "-cell $_DFF_?_ 01 -cell $_SDFF_?P?_ r -cell $_DFFE_??_ 01 -cell $_SDFFE_?P??_ r; opt_merge; "
+)
+
 _KEPT = "kept"
 """A net besides the numbered ones. What drives it stays: instances, and cells that drive nothing else."""
 
@@ -110,7 +117,9 @@ def _map(modules: Sequence[str], open_outputs: dict[str, list[str]], directory: 
     for module in modules:
         others = "".join(f"blackbox {other}; " for other in modules if other not in (TOP, module))
         unused = "".join(f"delete -output {module}/{port}; " for port in open_outputs.get(module, ()))
-        mapping = f"{steps[module]} begin:map_luts; write_rtlil {module}.il"
+        mapping = (
+            f"{steps[module]} begin:map_ffs; {_REGISTERS}{steps[module]} map_ffs:map_luts; write_rtlil {module}.il"
+        )
         first[module] = f"read_rtlil {_PREPARED_RTLIL}; {others}{unused}{mapping}"
     tools.run_all(tools.YOSYS, {module: ["-q", "-p", script] for module, script in first.items()}, directory)
 

@@ -12,12 +12,18 @@ from typing import Any
 from verilog import tools
 from verilog.synth.device import DEVICES
 from verilog.synth.floorplan import fix_block_rams
+from verilog.synth.refine import refine
 from verilog.synth.timing import CriticalPath, critical_path, fmax_mhz
 
-__all__ = ["REPORT", "Placement", "Target", "place", "placement"]
+__all__ = ["REFINING", "REPORT", "Placement", "Target", "place", "placement"]
 
 REPORT = "report.json"
 """nextpnr's account of what it did, if it came to its end."""
+
+REFINING = "refining"
+"""A line of what is watched, between nextpnr's."""
+
+_PLACED, _REFINED = "placed.json", "refined.json"
 
 _ROUND = re.compile(r"^Info: +iter=\d+ .*\boverused=(\d+)")
 _HOPELESS_ROUNDS = 15
@@ -95,6 +101,9 @@ def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch, *,
 
     Routing ends where it is hopeless: nextpnr's router goes on for ever if there are not wires enough.
 
+    Without it, what is late is moved, and nextpnr asked again. Of a placed design that it has read it takes carry
+    chains for slower than they are: what it says then is at most too slow, but wires would be chosen by it too.
+
     Raises:
         ToolMissing: nextpnr is not installed.
         ToolFailed: it ended with an error.
@@ -102,16 +111,12 @@ def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch, *,
     device = DEVICES[target.device]
     design = json.loads(netlist.read_text())
     fix_block_rams(design["modules"], device)
-    # The tool is shown the directory, not the machine.
-    copy = directory / netlist.name
-    copy.write_text(json.dumps(design))
-    arguments = [
+    options = [
         device.option,
         *("--package", device.package),
         *("--speed", target.speed),
         *("--freq", f"{target.freq_mhz:g}"),
         *("--seed", str(target.seed)),
-        *("--json", copy.name),
         *("--report", REPORT),
         # Late paths pull their cells together more than by default. The default router takes many times as long where a
         # design is dense.
@@ -120,7 +125,6 @@ def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch, *,
         *("--placer-heap-critexp", "4"),
         *("--router", "router2"),
         "--timing-allow-fail",
-        *(() if route else ("--no-route",)),
     ]
     rounds = _Rounds()
 
@@ -128,9 +132,25 @@ def place(netlist: Path, target: Target, directory: Path, watch: tools.Watch, *,
         watch(line)
         rounds.look(line)
 
-    with suppress(_Hopeless):
-        tools.run(tools.NEXTPNR, arguments, directory, look)
-    copy.unlink()
+    def run(*arguments: str) -> None:
+        (directory / f"{tools.NEXTPNR}.log").unlink(missing_ok=True)
+        tools.run(tools.NEXTPNR, [*options, *arguments], directory, look)
+
+    # The tool is shown the directory, not the machine.
+    copy, placed, refined = (directory / name for name in (netlist.name, _PLACED, _REFINED))
+    try:
+        copy.write_text(json.dumps(design))
+        if route:
+            with suppress(_Hopeless):
+                run("--json", copy.name)
+        else:
+            run("--json", copy.name, "--write", placed.name, "--no-route")
+            watch(REFINING)
+            refine(placed, refined, period=1000 / target.freq_mhz, speed=target.speed)
+            run("--json", refined.name, "--no-pack", "--no-route")
+    finally:
+        for file in (copy, placed, refined):
+            file.unlink(missing_ok=True)
 
 
 def placement(directory: Path) -> Placement:

@@ -15,8 +15,9 @@ from rtl.switch.switch import Switch
 from toolchain.build_cache import cached, code_of
 from verilog import liveness, tools
 from verilog.emit import merged_rtlil
-from verilog.synth import comparisons, delays, floorplan, multiplexers, netlist
+from verilog.synth import comparisons, delays, estimate, floorplan, multiplexers, netlist, refine
 from verilog.synth import place as placing
+from verilog.synth import placed as placed_design
 from verilog.synth.area import MappedMemory, Part, mapped_memories, parts
 from verilog.synth.device import DEVICES, Area
 from verilog.synth.netlist import NETLIST, PREPARED, TOP, make_netlist
@@ -32,8 +33,9 @@ _MAPPING = (netlist, comparisons, delays, multiplexers, liveness)
 _STEPS = (
     (re.compile(r"^Preparing to run"), "compiling the tool, the first time only"),
     (re.compile(r"^Info: Packing"), "packing"),
-    (re.compile(r"^Info: Creating initial"), "placing"),
+    (re.compile(r"^Info: Creating initial analytic placement for [1-9]"), "placing"),
     (re.compile(r"^Info: Running simulated annealing"), "placing, refinement"),
+    (re.compile(rf"^{placing.REFINING}$"), "moving what is late"),
     (re.compile(r"^Info: Routing"), "routing"),
 )
 
@@ -127,7 +129,7 @@ def synthesise(options: SynthesisOptions, progress: Progress, output: Path | Non
     if options.until != "area" and not too_much:
         route = options.until == "routing"
         key |= asdict(options.target) | {"route": route}
-        key["placing"] = code_of(floorplan, placing)
+        key["placing"] = code_of(floorplan, placing, placed_design, estimate, refine)
         try:
             placed = cached(
                 "place", key, lambda directory: place(mapped / NETLIST, options.target, directory, watch, route=route)

@@ -21,19 +21,27 @@ Info: \t        TRELLIS_COMB:   51440/  83640    61%
 Info: Max frequency for clock '$glbnet$clk$TRELLIS_IO_IN': 59.54 MHz (FAIL at 80.00 MHz)
 """
 
+PLACING = """\
+if "--write" in sys.argv:
+    with open(sys.argv[sys.argv.index("--write") + 1], "w") as file:
+        file.write('{"modules": {"top": {"cells": {}}}}')
+    sys.exit()
+"""
+"""Without routing it is called first to place, then with what has been moved."""
+
 
 @pytest.fixture
 def nextpnr(tmp_path, monkeypatch):
     """Gives a text of Python to run in nextpnr's place, with an empty netlist; and says where."""
     (tmp_path / NETLIST).write_text(json.dumps({"modules": {TOP: {"cells": {}}}}))
 
-    def run(text):
+    def run(text, *, route=True):
         tool = tmp_path / NEXTPNR
-        tool.write_text(f"#!{sys.executable}\nimport itertools, sys, time\n{text}")
+        tool.write_text(f"#!{sys.executable}\nimport itertools, sys, time\n{PLACING}{text}")
         tool.chmod(0o755)
         with monkeypatch.context() as changed:
             changed.setattr(sys, "executable", str(tmp_path / "python"))
-            place(tmp_path / NETLIST, Target(), tmp_path / "out", lambda line: None)
+            place(tmp_path / NETLIST, Target(), tmp_path / "out", lambda line: None, route=route)
         return placement(tmp_path / "out")
 
     (tmp_path / "out").mkdir()
@@ -64,9 +72,18 @@ def test_a_router_that_gets_on_slowly_may_go_on(nextpnr):
 
 
 def test_without_routing_the_clock_is_an_estimate(nextpnr):
-    done = nextpnr(f"print({PLACED!r})")
+    done = nextpnr(f"print({PLACED!r})", route=False)
     assert not done.is_routed
     assert (done.conflicts, done.fmax_mhz) == (None, 59.54)
+
+
+@pytest.mark.deep
+def test_nextpnr_finds_nothing_wrong_with_where_cells_were_moved(tmp_path):
+    make_netlist(merged_rtlil(ThreePins(Delayed()), TOP), tmp_path, lambda line: None)
+    place(tmp_path / NETLIST, Target(freq_mhz=900), tmp_path, lambda line: None, route=False)
+    log = (tmp_path / f"{NEXTPNR}.log").read_text()
+    assert "validity check failed" not in log
+    assert not placement(tmp_path).is_routed
 
 
 @pytest.mark.deep

@@ -1,0 +1,167 @@
+"""Moves what is late in a placed design, until it is in time or nothing helps.
+
+nextpnr's placer makes wires short as a whole. With a device four fifths full it leaves some cells where there was room,
+far from what they are joined to; its refinement moves cells for the sum of wires, to which a register half a device off
+its path adds little. Here the latest are moved first, and for time alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from verilog.synth.estimate import Estimate
+from verilog.synth.placed import PlacedDesign, Unit
+
+__all__ = ["refine"]
+
+_MARGIN: Final = 0.05
+"""Slack in ns that is wanted."""
+_GAIN: Final = 0.02
+"""In ns; less is not worth a move."""
+_LATEST: Final = 2
+"""Of what comes to a unit and goes from it, so many decide where it is to be tried."""
+_STEPS: Final = 4
+_AROUND: Final = 2
+"""Tiles around a place that are tried."""
+_TRIED: Final = 40
+"""Tiles at most, the best first."""
+_IN_A_ROW: Final = 4
+"""Units that move together at most."""
+_NEXT: Final = 3
+"""Tiles between two of them."""
+_FARTHEST: Final = 10
+"""Tiles that they go, across and along."""
+_ROUNDS: Final = 30
+_PLACES: Final = (0, 2, 3, 4, 5, 7, 1, 6)
+"""Of a tile, those with short ways to others first."""
+
+
+def refine(placed: Path, refined: Path, *, period: float, speed: str) -> int:
+    """Write a placed design with late cells moved, and all cells to stay where they are.
+
+    Args:
+        placed, refined: a design as nextpnr writes it, and where it goes.
+        period: of the clock, in ns.
+        speed: the speed grade.
+
+    Returns:
+        How many units have moved.
+    """
+    design = PlacedDesign(placed)
+    estimate = Estimate(design, period, speed)
+    count = 0
+    for _ in range(_ROUNDS):
+        slacks = {unit: estimate.slack_of(unit) for unit in design.unit_of if unit is not None}
+        late = sorted((unit for unit, slack in slacks.items() if slack < _MARGIN), key=slacks.__getitem__)
+        moved = sum(_moved(design, estimate, unit) for unit in late)
+        count += moved
+        if not moved:
+            break
+    design.write(refined)
+    return count
+
+
+def _moved(design: PlacedDesign, estimate: Estimate, unit: Unit) -> bool:
+    """Whether a unit, if it is still late, has found a better place, alone or with those behind it on its path."""
+    now = estimate.slack_of(unit)
+    if now >= _MARGIN:
+        return False
+    places = [(estimate.slack_at(unit, tile, 0), tile) for tile in _tiles(design, estimate, unit) & design.tiles]
+    better = sorted(((slack, tile) for slack, tile in places if slack > now + _GAIN), reverse=True)
+    if any(_go(design, estimate, {unit: tile}, now + _GAIN) for _, tile in better[:_TRIED]):
+        return True
+    return any(_go(design, estimate, tiles, now + _GAIN) for tiles in _together(design, estimate, unit))
+
+
+def _together(design: PlacedDesign, estimate: Estimate, unit: Unit) -> Iterable[dict[Unit, tuple[int, int]]]:
+    """Where a unit might go with those next to it on its path: of cells in a row often none gains alone."""
+    row = [unit]
+    while len(row) < _IN_A_ROW:
+        _, sinks = estimate.latest(row[-1], 1)
+        behind = design.unit_of[sinks[0]] if sinks else None
+        if behind is None or behind in row or _distance(_tile(design, row[-1]), _tile(design, behind)) > _NEXT:
+            break
+        row.append(behind)
+    sources, _ = estimate.latest(unit, 1)
+    for end in {design.places[sources[0]][:2]} if sources and len(row) > 1 else ():
+        column, line = _tile(design, unit)
+        across, along = end[0] - column, end[1] - line
+        for step in sorted({(a, b) for a in _steps(across) for b in _steps(along)} - {(0, 0)}, key=_length):
+            tiles = {one: (_tile(design, one)[0] + step[0], _tile(design, one)[1] + step[1]) for one in row}
+            if design.tiles.issuperset(tiles.values()):
+                yield tiles
+
+
+def _steps(tiles: int) -> range:
+    """Towards something that is so far."""
+    return range(min(tiles, _FARTHEST) + 1) if tiles >= 0 else range(max(tiles, -_FARTHEST), 1)
+
+
+def _length(step: tuple[int, int]) -> int:
+    return abs(step[0]) + abs(step[1])
+
+
+def _tile(design: PlacedDesign, unit: Unit) -> tuple[int, int]:
+    return design.places[unit.cells[0]][:2]
+
+
+def _go(design: PlacedDesign, estimate: Estimate, tiles: dict[Unit, tuple[int, int]], enough: float) -> bool:
+    """Move units to tiles if that leaves all a slack of so much, and whatever gives way enough."""
+    if len(tiles) == 1:
+        ((unit, tile),) = tiles.items()
+        return any(
+            estimate.slack_at(unit, tile, place) > enough and _try(design, estimate, {unit: (tile, place)}, enough)
+            for place in (_PLACES if unit.single else (0,))
+        )
+    return _try(design, estimate, {unit: (tile, None) for unit, tile in tiles.items()}, enough)
+
+
+def _try(
+    design: PlacedDesign,
+    estimate: Estimate,
+    wanted: dict[Unit, tuple[tuple[int, int], int | None]],
+    enough: float,
+) -> bool:
+    """Move units, each to a tile and a place in it, or to any place; all or none."""
+    done: list[tuple[Unit, tuple[int, int, int], list[Unit]]] = []
+    cells: list[int] = []
+    for unit, (tile, place) in wanted.items():
+        before = design.places[unit.cells[0]]
+        for at in _PLACES if place is None and unit.single else (place or 0,):
+            others = design.in_the_way(unit, tile, at)
+            if others is None or wanted.keys() & set(others):
+                continue
+            if design.exchange(unit, tile, at, others):
+                done.append((unit, before, others))
+                cells += [number for one in (unit, *others) for number in one.cells]
+                break
+    estimate.moved(cells)
+    gave_way = [other for *_, others in done for other in others]
+    if (
+        len(done) == len(wanted)
+        and all(estimate.slack_of(unit) > enough for unit in wanted)
+        and all(estimate.slack_of(other) >= _MARGIN for other in gave_way)
+    ):
+        return True
+    for unit, (column, row, place), others in reversed(done):
+        design.exchange(unit, (column, row), place, others)
+    estimate.moved(cells)
+    return False
+
+
+def _distance(tile: tuple[int, int], other: tuple[int, int]) -> int:
+    return abs(tile[0] - other[0]) + abs(tile[1] - other[1])
+
+
+def _tiles(design: PlacedDesign, estimate: Estimate, unit: Unit) -> set[tuple[int, int]]:
+    """Tiles in which a unit might be better: around its latest neighbours, and on the way between them."""
+    sources, sinks = estimate.latest(unit, _LATEST)
+    points = [design.places[cell][:2] for cell in (*sources, *sinks, unit.cells[0])]
+    for source in sources:
+        for sink in sinks:
+            (x, y), (to_x, to_y) = design.places[source][:2], design.places[sink][:2]
+            points += [(x + (to_x - x) * step // _STEPS, y + (to_y - y) * step // _STEPS) for step in range(1, _STEPS)]
+    around = range(-_AROUND, _AROUND + 1)
+    return {(x + across, y + along) for x, y in points for across in around for along in around}
