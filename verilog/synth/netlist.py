@@ -55,7 +55,7 @@ _ABC9 = f"scratchpad -copy abc9.script.flow3 abc9.script; abc9 -maxlut 4 -W {del
 # A register's reset is that of all registers of its tile, its enable that of its slice. Of few together, LUTs do the
 # same, or they would lie where there happens to be such a tile.
 _REGISTERS = (
-    "dfflegalize -mince 4 -minsrst 4 "
+    "dfflegalize -mince 8 -minsrst 6 "
     "-cell $_DFF_?_ 01 -cell $_SDFF_?P?_ r -cell $_DFFE_??_ 01 -cell $_SDFFE_?P??_ r; opt_merge; "
 )
 

@@ -64,4 +64,4 @@ def test_a_block_ram_takes_a_third_of_80_mhz_to_answer(tmp_path):
     placed = Placed()
     placed.block_ram("ram", HERE, DOB0="bit")
     placed.register("a", HERE, "A0", "bit")
-    assert shortest_period(placed, tmp_path) == pytest.approx(4.3 + 6 * 0.062)
+    assert shortest_period(placed, tmp_path) == pytest.approx(4.263 + 6 * 0.062)
