@@ -39,6 +39,23 @@ def test_from_register_to_register(tile, period, tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("speed", "slower", "tile", "period"),
+    [
+        ("6", 1.31, (20, 30), 1.005),
+        ("6", 1.31, (60, 30), 4.605),
+        ("7", 1.16, (20, 30), 0.886),
+        ("7", 1.16, (60, 30), 4.081),
+    ],
+)
+def test_other_grades_are_slower(speed, slower, tile, period, tmp_path):
+    placed = Placed()
+    placed.register("a", HERE, "A0")
+    placed.register("b", tile, "C0", "a")
+    slack = Estimate(placed.read(tmp_path), 100, speed).worst()
+    assert 100 - slack * slower == pytest.approx(period, abs=0.01)
+
+
+@pytest.mark.parametrize(
     ("first", "second", "period"),
     [("B0", "C0", 6.087), ("B1", "D0", 6.087), ("D1", "B1", 6.087), ("A1", "C0", 6.459), ("D0", "A0", 6.459)],
 )
