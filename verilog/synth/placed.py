@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["COMB", "FF", "PLACES", "Arc", "Place", "PlacedDesign", "Unit"]
+__all__ = ["COMB", "FF", "Arc", "PlacedDesign", "Unit"]
 
 COMB: Final = "TRELLIS_COMB"
 """A LUT, or what becomes of one: half a carry cell, four words of LUT RAM, a LUT with a multiplexer behind it."""
 FF: Final = "TRELLIS_FF"
-PLACES: Final = 8
+_PLACES: Final = 8
 """Of a tile."""
 
 _BEL = "NEXTPNR_BEL"
@@ -34,7 +34,7 @@ _RAM = frozenset(("DPRAM", "RAMW_BLOCK"))
 _JOINED = frozenset(("DI", "F1", "FXA", "FXB", "FCI"))
 """Pins that only a cell at a certain place beside has a wire to."""
 
-Place = tuple[int, int, int]
+_Place = tuple[int, int, int]
 """Column and row of a tile, and a place in it; 0 for what is in no tile of logic."""
 
 _Control = tuple[Any, ...]
@@ -80,8 +80,8 @@ class PlacedDesign:
         names: list[str] = list(top["cells"])
         self._cells: list[dict[str, Any]] = list(top["cells"].values())
         self.types: list[str] = [cell["type"] for cell in self._cells]
-        self.places: list[Place] = [_place(cell["attributes"][_BEL]) for cell in self._cells]
-        self._at: dict[str, dict[Place, int]] = {COMB: {}, FF: {}}
+        self.places: list[_Place] = [_place(cell["attributes"][_BEL]) for cell in self._cells]
+        self._at: dict[str, dict[_Place, int]] = {COMB: {}, FF: {}}
         for number, kind in enumerate(self.types):
             if kind in self._at:
                 self._at[kind][self.places[number]] = number
@@ -193,11 +193,11 @@ class PlacedDesign:
         self._put(before)
         return False
 
-    def _lift(self, places: dict[int, Place]) -> None:
+    def _lift(self, places: dict[int, _Place]) -> None:
         for number in places:
             del self._at[self.types[number]][self.places[number]]
 
-    def _put(self, places: dict[int, Place]) -> None:
+    def _put(self, places: dict[int, _Place]) -> None:
         for number, place in places.items():
             self.places[number] = place
             self._at[self.types[number]][place] = number
@@ -210,7 +210,7 @@ class PlacedDesign:
         """
         of_tile: _Control = ()
         of_slice: _Control = ()
-        for place in range(PLACES):
+        for place in range(_PLACES):
             if place % 2 == 0:
                 of_slice = ()
             at = *tile, place
@@ -237,7 +237,7 @@ class PlacedDesign:
         file.write_text(json.dumps(self._file))
 
 
-def _place(bel: str) -> Place:
+def _place(bel: str) -> _Place:
     if found := _IN_TILE.fullmatch(bel):
         return int(found[1]), int(found[2]), 2 * "ABCD".index(found[3]) + int(found[5])
     elsewhere = _ELSEWHERE.match(bel)

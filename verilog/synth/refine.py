@@ -85,22 +85,20 @@ def _together(design: PlacedDesign, estimate: Estimate, unit: Unit) -> Iterable[
             break
         row.append(behind)
     sources, _ = estimate.latest(unit, 1)
-    for end in {design.places[sources[0]][:2]} if sources and len(row) > 1 else ():
-        column, line = _tile(design, unit)
-        across, along = end[0] - column, end[1] - line
-        for step in sorted({(a, b) for a in _steps(across) for b in _steps(along)} - {(0, 0)}, key=_length):
-            tiles = {one: (_tile(design, one)[0] + step[0], _tile(design, one)[1] + step[1]) for one in row}
-            if design.tiles.issuperset(tiles.values()):
-                yield tiles
+    if not sources or len(row) == 1:
+        return
+    at = [_tile(design, one) for one in row]
+    to = design.places[sources[0]]
+    across, along = _steps(to[0] - at[0][0]), _steps(to[1] - at[0][1])
+    for x, y in sorted({(x, y) for x in across for y in along} - {(0, 0)}, key=lambda step: _distance(step, (0, 0))):
+        tiles = {one: (column + x, line + y) for one, (column, line) in zip(row, at, strict=True)}
+        if design.tiles.issuperset(tiles.values()):
+            yield tiles
 
 
 def _steps(tiles: int) -> range:
     """Towards something that is so far."""
     return range(min(tiles, _FARTHEST) + 1) if tiles >= 0 else range(max(tiles, -_FARTHEST), 1)
-
-
-def _length(step: tuple[int, int]) -> int:
-    return abs(step[0]) + abs(step[1])
 
 
 def _tile(design: PlacedDesign, unit: Unit) -> tuple[int, int]:
@@ -137,17 +135,18 @@ def _try(
                 done.append((unit, before, others))
                 cells += [number for one in (unit, *others) for number in one.cells]
                 break
-    estimate.moved(cells)
-    gave_way = [other for *_, others in done for other in others]
-    if (
-        len(done) == len(wanted)
-        and all(estimate.slack_of(unit) > enough for unit in wanted)
-        and all(estimate.slack_of(other) >= _MARGIN for other in gave_way)
-    ):
-        return True
+        else:
+            break
+    if len(done) == len(wanted):
+        estimate.moved(cells)
+        gave_way = [other for *_, others in done for other in others]
+        in_time = all(estimate.slack_of(other) >= _MARGIN for other in gave_way)
+        if in_time and all(estimate.slack_of(unit) > enough for unit in wanted):
+            return True
     for unit, (column, row, place), others in reversed(done):
         design.exchange(unit, (column, row), place, others)
-    estimate.moved(cells)
+    if len(done) == len(wanted):
+        estimate.moved(cells)
     return False
 
 
