@@ -37,7 +37,7 @@ def test_a_wide_switch_holds() -> None:
 
 @pytest.mark.parametrize("topology", sorted(packaged_topologies()))
 def test_a_check_of_each_topology_that_comes_with_ironband_holds(topology: str) -> None:
-    options = ["--topology", topology, "--cycles", "100000", "--seed", str(random.randrange(1 << 32))]
+    options = ["--fabric", topology, "--cycles", "100000", "--seed", str(random.randrange(1 << 32))]
     print("ironband check", *options)
     assert main(["check", "--sim", "verilator", *options]) == 0
 
