@@ -8,7 +8,7 @@ from ironband import main
 from tests.cosim.loads import HOSTS_ALIKE
 from tests.ironband.command import one_line_error
 
-A_DEEP_HOST = 193
+A_DEEP_HOST = 324
 """A seed with which the buffer of H2 has more blocks than can be announced at once."""
 
 A_DEEP_SWITCH = 238_928
@@ -109,7 +109,7 @@ def test_bad_use_is_one_line_and_status_2(capsys, arguments, message):
     [
         ("verilator", 20_000, ["--ports", "3", "--seed", str(HOSTS_ALIKE.seed)]),
         pytest.param(
-            *("icarus", 6_000, ["--ports", "2", "--queueing", "fifo", "--seed", str(A_DEEP_HOST)]),
+            *("icarus", 8_000, ["--ports", "2", "--queueing", "fifo", "--seed", str(A_DEEP_HOST)]),
             marks=pytest.mark.deep,
         ),
         pytest.param(
