@@ -1,9 +1,13 @@
 """Long checks: RTL and golden model on random fabrics, traffic and errors, other ones each time."""
 
+import json
 import random
+from itertools import count
+from pathlib import Path
 
 import pytest
 
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.topology.topology_file import packaged_topologies
 from ironband import main
 
@@ -27,6 +31,22 @@ def test_a_long_check_holds(switch: str) -> None:
     options = [*switch.split(), "--cycles", "200000", "--seed", str(random.randrange(1 << 32))]
     print("ironband check", *options)
     assert main(["check", "--sim", "verilator", *options]) == 0
+
+
+@pytest.mark.parametrize(("ports", "vls", "queueing"), [(3, 2, "voq"), (4, 4, "voq"), (5, 2, "fifo")])
+def test_on_error_free_links_each_member_gets_each_packet_of_its_groups_once(ports, vls, queueing) -> None:
+    def has_groups(seed: int) -> bool:
+        options = CheckOptions(ports, vls, queueing=queueing, errors=False, seed=seed)
+        return bool(check_experiment(options).topology.groups)
+
+    seed = next(filter(has_groups, count(random.randrange(1 << 31))))
+    switch = ["--ports", str(ports), "--vls", str(vls), "--queueing", queueing]
+    options = [*switch, "--no-errors", "--cycles", "100000", "--seed", str(seed)]
+    print("ironband check", *options)
+    assert main(["check", "--sim", "verilator", *options, "--json", "results.json"]) == 0
+    results = json.loads(Path("results.json").read_text())
+    assert (results["mismatches"], results["lost_packets"], results["faults"]) == (0, 0, [])
+    assert results["delivered_packets"] > 100
 
 
 def test_a_wide_switch_holds() -> None:

@@ -396,6 +396,23 @@ def test_a_credit_loop_stands_still_until_hoqlife_ends_it(capsys):
     }
 
 
+def test_service_levels_share_a_link_by_weight_and_the_high_list_goes_first(capsys):
+    found = flows_of(capsys, "service-levels")
+    bulk, gold, urgent = (found[f"{name} {host}"] for name, host in (("bulk", "A"), ("gold", "B"), ("urgent", "C")))
+    assert gold["delivered_packets"] / bulk["delivered_packets"] == pytest.approx(3, rel=0.02)
+    assert found["results"]["links"]["S[4]"]["data_share"] > 0.97
+    # It waits for the packet that is on its way, and for one of the others by the limit of 0.
+    assert urgent["latency_mean_cycles"] < 0.2 * gold["latency_mean_cycles"]
+
+
+def test_each_switch_that_stores_and_forwards_costs_a_packet_its_length(capsys):
+    found = flows_of(capsys, "cut-through")
+    cut, stored = found["cut through A"], found["stored C"]
+    words = (2_048 + 32) // 4
+    assert stored["latency_mean_cycles"] - cut["latency_mean_cycles"] == 3 * (words - 1)
+    assert stored["latency_max_cycles"] - cut["latency_max_cycles"] == 3 * (words - 1)
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("name", ["partitions", "credit-loop"])
 def test_rtl_and_model_agree_on_packets_that_are_refused_and_given_up(capsys, name):
@@ -404,6 +421,16 @@ def test_rtl_and_model_agree_on_packets_that_are_refused_and_given_up(capsys, na
     assert results["mismatches"] == 0
     assert results["cycles_compared"] == results["cycles"]
     assert results["dropped_packets"] >= 5
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("name", ["service-levels", "multicast", "cut-through"])
+def test_rtl_and_model_agree_on_packets_that_wait_for_others_and_none_is_lost(capsys, name):
+    assert main(["run", name, "--json", "results.json", "--no-picture"]) == 0
+    results = json.loads(Path("results.json").read_text())
+    assert results["mismatches"] == 0
+    assert results["cycles_compared"] == results["cycles"]
+    assert (results["dropped_packets"], results["lost_packets"]) == (0, 0)
 
 
 @pytest.mark.deep
