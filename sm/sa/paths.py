@@ -20,8 +20,8 @@ from wire.smp import MAX_HOPS
 __all__ = ["PathFinder"]
 
 _ALL_PATHS: Final = 0x7F
-_KEPT: Final = ("service_id", "flow_label", "hop_limit", "t_class", "qos_class", "sl")
-"""Components that make no difference to a path here: it is as they are wanted. An SL does where routes have layers."""
+_KEPT: Final = ("service_id", "flow_label", "hop_limit", "t_class", "qos_class")
+"""Components that make no difference to a path here: it is as they are wanted."""
 
 
 class PathFinder:
@@ -84,12 +84,13 @@ class PathFinder:
             values = self._values(way, 0 if source == destination else view.settings.subnet_timeout, query, names)
             if values is None or ("reversible" in names and query.reversible and not reversible):
                 continue
-            values |= {name: query[name] for name in _KEPT if name in names}
-            if view.routes.layers:
-                # What keeps paths from waiting for each other in a circle is their SL.
-                level = view.routes.service_level(slid, dlid)
-                if values.setdefault("sl", level) != level:
+            level = self._service_level(p_key, slid, dlid)
+            if "sl" in names:
+                # Without layers any will do: OpenSM holds nobody to the SL of a partition.
+                if view.routes.layers and query.sl != level:
                     continue
+                level = query.sl
+            values |= {name: query[name] for name in _KEPT if name in names}
             yield PATH_RECORD.record(
                 values,
                 dgid=view.gid(destination),
@@ -97,11 +98,24 @@ class PathFinder:
                 dlid=dlid,
                 slid=slid,
                 reversible=int(reversible),
+                sl=level,
                 p_key=p_key,
                 mtu_selector=EXACTLY,
                 rate_selector=EXACTLY,
                 packet_life_time_selector=EXACTLY,
             )
+
+    def _service_level(self, p_key: int, slid: int, dlid: int) -> int:
+        """The SL of packets in a partition from a LID to another, where nobody asks for one.
+
+        Where routes have layers, what keeps paths from waiting for each other in a circle is their SL; so it comes
+        before that of the partition, as in OpenSM.
+        """
+        view = self._view
+        if view.routes.layers:
+            return view.routes.service_level(slid, dlid)
+        partitions = view.settings.partitions
+        return 0 if partitions is None else partitions.service_levels.get(p_key & P_KEY_BASE, 0)
 
     def _p_key(self, source: End, destination: End, wanted: int | None = None) -> int | None:
         """By which P_Key a port may send to another, `wanted` if that is given; None if by none."""
