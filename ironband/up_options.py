@@ -171,12 +171,9 @@ def read_qos(path: Path | None, settings: SubnetSettings) -> SubnetSettings:
         raise OptionsError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise OptionsError(f"{path}: byte {error.start} is not UTF-8, expected OpenSM's options") from None
-    qos = parse_qos_options(text, str(path))
     return replace(
         settings,
-        max_vls=qos.max_vls,
-        sl_to_vl=qos.sl_to_vl,
-        vl_arbitration=qos.vl_arbitration,
+        qos_by_type=parse_qos_options(text, str(path)),
         congestion_control=parse_congestion_options(text, str(path)),
     )
 
@@ -194,7 +191,7 @@ def read_partitions(path: Path | None, enforce: str | None, settings: SubnetSett
         return settings
     try:
         text = path.read_text(encoding="utf-8")
-        partitions = parse_partitions(text, str(path), has_qos=settings.vl_arbitration is not None)
+        partitions = parse_partitions(text, str(path), has_qos=bool(settings.qos_by_type))
     except OSError as error:
         raise PartitionsFileError(f"{path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
