@@ -13,7 +13,7 @@ from wire.codes import SERVICE_LEVELS, VL15
 from wire.node_info import NodeType
 from wire.vl_arbitration import VlArbitration, VlWeight, check_entries, weights_of_text
 
-__all__ = ["QosOptions", "parse_qos_options"]
+__all__ = ["QosOptions", "parse_qos_options", "qos_policy_file"]
 
 _Value = TypeVar("_Value")
 
@@ -87,6 +87,12 @@ def parse_qos_options(text: str, name: str) -> dict[NodeType, QosOptions]:
 
     found = {node_type: of_kind(kind) for kind, node_type in _KINDS.items()}
     return {node_type: options for node_type, options in found.items() if node_type is not None}
+
+
+def qos_policy_file(text: str) -> str | None:
+    """The file of the QoS policy that a file of options names (`qos_policy_file`); None if it names none."""
+    names = [option.value for option in options(text) if option.name == "qos_policy_file"]
+    return names[-1] if names and names[-1] != UNSET else None
 
 
 def _weights(text: str) -> tuple[VlWeight, ...]:

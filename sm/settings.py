@@ -10,6 +10,7 @@ from sm.congestion_options import CongestionOptions
 from sm.lids import LidRange
 from sm.partitions import Enforcement, Partitions
 from sm.qos_options import QosOptions
+from sm.qos_policy import QosPolicy
 from sm.routing.min_hop import min_hop
 from sm.routing.routes import Routes
 from sm.subnet import Subnet
@@ -54,6 +55,8 @@ class SubnetSettings:
     """Lists and limit of every port with more than one data VL; None leaves them as they are."""
     qos_by_type: Mapping[NodeType, QosOptions] = field(default_factory=dict)
     """What the ports of a type of nodes have in place of `max_vls`, `sl_to_vl` and `vl_arbitration`."""
+    qos_policy: QosPolicy | None = None
+    """Which paths have which SL, MTU and rate; without one they have the SL of their partition."""
     partitions: Partitions | None = None
     """Who is a member of which; None leaves the P_Keys of end ports as they are, and no switch port checks any."""
     enforcement: Enforcement = Enforcement.BOTH

@@ -3,7 +3,7 @@
 import pytest
 
 from sm.options_file import OptionsError
-from sm.qos_options import QosOptions, parse_qos_options
+from sm.qos_options import QosOptions, parse_qos_options, qos_policy_file
 from wire.node_info import NodeType
 from wire.vl_arbitration import VlArbitration, VlWeight
 
@@ -55,6 +55,12 @@ def test_what_opensm_writes_of_options_that_nobody_has_set_is_its_defaults():
         for option in ("max_vls 0", "high_limit -1", "vlarb_high (null)", "vlarb_low (null)", "sl2vl (null)")
     ]
     assert parse_qos_options("\n".join(unset), "opensm.conf") == parse_qos_options("", "opensm.conf")
+
+
+def test_a_policy_has_a_file_of_its_own():
+    assert qos_policy_file("qos TRUE\nqos_policy_file a.conf\nqos_policy_file b.conf # mine") == "b.conf"
+    assert qos_policy_file("qos_policy_file a.conf\nqos_policy_file (null)") is None
+    assert qos_policy_file(TEXT) is None
 
 
 @pytest.mark.parametrize(
