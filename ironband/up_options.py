@@ -87,8 +87,8 @@ qos_option = click.option(
     "--qos",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="VLs, SL to VL and VL arbitration as OpenSM's options file has them (qos_max_vls, qos_vlarb_high, ...), the QoS "
-    "policy that it names (qos_policy_file), and congestion control if it says so (congestion_control, cc_...).",
+    help="VLs, SL to VL and VL arbitration as OpenSM's options file has them (qos_max_vls, qos_vlarb_high, ...), the "
+    "QoS policy that it names (qos_policy_file), and congestion control if it says so (congestion_control, cc_...).",
 )
 
 
