@@ -15,11 +15,14 @@ from cosim.experiments.subnet_task import LinkFailure, SubnetTask
 from cosim.scenario.limits import MAX_CYCLES
 from cosim.topology.topology import is_end, named, no_such_node, parse_end
 from sm.congestion_options import parse_congestion_options
+from sm.errors import ManagerError
 from sm.lids import Guid2LidError, LidRange, parse_guid2lid
 from sm.options_file import OptionsError
 from sm.partitions import Enforcement
 from sm.partitions_file import PartitionsFileError, parse_partitions
-from sm.qos_options import parse_qos_options
+from sm.qos_options import parse_qos_options, qos_policy_file
+from sm.qos_policy import QosPolicy
+from sm.qos_policy_file import QosPolicyError, parse_qos_policy
 from sm.routing.dor import dor
 from sm.routing.fat_tree import fat_tree
 from sm.routing.lash import lash
@@ -56,6 +59,8 @@ __all__ = [
     "sim_option",
 ]
 
+_USUAL_POLICY: Final = Path("/etc/opensm/qos-policy.conf")
+"""What `opensm -c` names as the QoS policy, whether there is one or not."""
 _RTL_ENGINES: Final = tuple(engine for engine in ENGINES if engine != MODEL)
 
 rtl_option = click.option(
@@ -82,8 +87,8 @@ qos_option = click.option(
     "--qos",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="VLs, SL to VL and VL arbitration as OpenSM's options file has them (qos_max_vls, qos_vlarb_high, ...), and "
-    "congestion control if it says so (congestion_control, cc_...).",
+    help="VLs, SL to VL and VL arbitration as OpenSM's options file has them (qos_max_vls, qos_vlarb_high, ...), the "
+    "QoS policy that it names (qos_policy_file), and congestion control if it says so (congestion_control, cc_...).",
 )
 
 
@@ -162,23 +167,39 @@ def read_qos(path: Path | None, settings: SubnetSettings) -> SubnetSettings:
 
     Raises:
         OptionsError: it cannot be read, or says what is not allowed.
+        QosPolicyError: the QoS policy that it names cannot be read, or says what is not allowed.
     """
     if path is None:
         return settings
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise OptionsError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise OptionsError(f"{path}: byte {error.start} is not UTF-8, expected OpenSM's options") from None
-    qos = parse_qos_options(text, str(path))
+    text = _text_of(path, "options", OptionsError)
+    policy = qos_policy_file(text)
     return replace(
         settings,
-        max_vls=qos.max_vls,
-        sl_to_vl=qos.sl_to_vl,
-        vl_arbitration=qos.vl_arbitration,
+        qos_by_type=parse_qos_options(text, str(path)),
+        qos_policy=None if policy is None else _read_qos_policy(Path(policy)),
         congestion_control=parse_congestion_options(text, str(path)),
     )
+
+
+def _read_qos_policy(path: Path) -> QosPolicy | None:
+    """The policy of a file; without the one that every file of OpenSM's options names there is none."""
+    if path == _USUAL_POLICY and not path.exists():
+        return None
+    return parse_qos_policy(_text_of(path, "QoS policy", QosPolicyError), str(path))
+
+
+def _text_of(path: Path, what: str, error_type: type[ManagerError]) -> str:
+    """The text of a file of OpenSM's.
+
+    Raises:
+        error_type: it cannot be read.
+    """
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise error_type(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise error_type(f"{path}: byte {error.start} is not UTF-8, expected OpenSM's {what}") from None
 
 
 def read_partitions(path: Path | None, enforce: str | None, settings: SubnetSettings) -> SubnetSettings:
@@ -192,13 +213,8 @@ def read_partitions(path: Path | None, enforce: str | None, settings: SubnetSett
         if enforce is not None:
             raise click.UsageError(f"--enforce {enforce}: expected --partitions FILE, which it is about")
         return settings
-    try:
-        text = path.read_text(encoding="utf-8")
-        partitions = parse_partitions(text, str(path), has_qos=settings.vl_arbitration is not None)
-    except OSError as error:
-        raise PartitionsFileError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError as error:
-        raise PartitionsFileError(f"{path}: byte {error.start} is not UTF-8, expected OpenSM's partitions") from None
+    text = _text_of(path, "partitions", PartitionsFileError)
+    partitions = parse_partitions(text, str(path), has_qos=bool(settings.qos_by_type))
     enforcement = settings.enforcement if enforce is None else Enforcement[enforce.upper()]
     return replace(settings, partitions=partitions, enforcement=enforcement)
 

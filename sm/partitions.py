@@ -101,6 +101,8 @@ class Partitions:
     """By P_Key without the bit of full members."""
     groups: tuple[Record, ...] = ()
     """MCMemberRecords of the multicast groups that there are from the start, without MLID and PacketLifeTime."""
+    service_levels: Mapping[int, int] = field(default_factory=dict)
+    """SLs of the paths in partitions, by P_Key without the bit of full members; of others it is 0."""
 
 
 @dataclass

@@ -79,6 +79,8 @@ class _Parser:
         self._is_ipoib = False
         self._groups: dict[int, Record] = {}
         """By MGID; what is said first of a group counts."""
+        self._service_levels: dict[int, int] = {}
+        """By partition; what its last definition says, or leaves unsaid, counts."""
 
     @property
     def partitions(self) -> Partitions:
@@ -90,7 +92,8 @@ class _Parser:
             Membership(DEFAULT_PARTITION, EndPorts.ALL, False),
             Membership(DEFAULT_PARTITION, EndPorts.SELF, True),
         )
-        return Partitions((*default, *self._said), dict(self._names), tuple(self._groups.values()))
+        groups = tuple(self._groups.values())
+        return Partitions((*default, *self._said), dict(self._names), groups, dict(self._service_levels))
 
     def take(self, line: str) -> None:
         """Takes a line without its comment.
@@ -132,6 +135,7 @@ class _Parser:
         self._has_definition = True
         if not self._has_qos:
             self._flags.sl = 0
+        self._service_levels[self._partition] = self._flags.sl
         if self._is_ipoib:
             self._make(broadcast_group(self._partition | FULL_MEMBER, self._flags))
 

@@ -45,14 +45,17 @@ def port_settings(
 def operational_vl_count(found: Findings, end: End, settings: SubnetSettings) -> int:
     """Data VLs that a linked port is to use: as many as both ends have, and the settings allow."""
     far = found.subnet.peer(end) or end
-    both = min(data_vls(found.ports[one].vl_cap) for one in (end, far))
-    return max(count for count in DATA_VL_COUNTS if count <= max(min(both, settings.max_vls), 1))
+    most = min(
+        min(data_vls(found.ports[one].vl_cap), settings.qos(found.subnet.nodes[one.guid].type).max_vls)
+        for one in (end, far)
+    )
+    return max(count for count in DATA_VL_COUNTS if count <= max(most, 1))
 
 
 def wanted_vls(found: Findings, end: End, settings: SubnetSettings) -> tuple[int, ...]:
     """The VL of each SL at a linked port."""
     used = operational_vl_count(found, end, settings)
-    return tuple(vl % used for vl in settings.sl_to_vl)
+    return tuple(vl % used for vl in settings.qos(found.subnet.nodes[end.guid].type).sl_to_vl)
 
 
 def check_vls(found: Findings, routed: Subnet, needed: int, settings: SubnetSettings) -> None:
@@ -91,8 +94,9 @@ def _wanted(
     if far is not None:
         values["neighbor_mtu"] = min(info.mtu_cap, found.ports[far].mtu_cap, settings.max_mtu)
         values["operational_vls"] = operational_vls(operational_vl_count(found, end, settings))
-        if settings.vl_arbitration is not None and info.vl_arbitration_high_cap:
-            values["vl_high_limit"] = settings.vl_arbitration.high_limit
+        arbitration = settings.qos(node.type).vl_arbitration
+        if arbitration is not None and info.vl_arbitration_high_cap:
+            values["vl_high_limit"] = arbitration.high_limit
         if node.is_switch:
             leaf = not found.subnet.nodes[far.guid].is_switch
             values["hoq_life"] = settings.leaf_hoq_life if leaf else settings.hoq_life

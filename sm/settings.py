@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from sm.congestion_options import CongestionOptions
 from sm.lids import LidRange
 from sm.partitions import Enforcement, Partitions
+from sm.qos_options import QosOptions
+from sm.qos_policy import QosPolicy
 from sm.routing.min_hop import min_hop
 from sm.routing.routes import Routes
 from sm.subnet import Subnet
 from wire.codes import MTU
+from wire.node_info import NodeType
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE
 from wire.vl_arbitration import VlArbitration
 
@@ -50,6 +53,10 @@ class SubnetSettings:
     """VL of each SL, modulo the data VLs that a port uses."""
     vl_arbitration: VlArbitration | None = None
     """Lists and limit of every port with more than one data VL; None leaves them as they are."""
+    qos_by_type: Mapping[NodeType, QosOptions] = field(default_factory=dict)
+    """What the ports of a type of nodes have in place of `max_vls`, `sl_to_vl` and `vl_arbitration`."""
+    qos_policy: QosPolicy | None = None
+    """Which paths have which SL, MTU and rate; without one they have the SL of their partition."""
     partitions: Partitions | None = None
     """Who is a member of which; None leaves the P_Keys of end ports as they are, and no switch port checks any."""
     enforcement: Enforcement = Enforcement.BOTH
@@ -90,3 +97,7 @@ class SubnetSettings:
     flap_limit: int = 3
     """A link that is lost this often within `flap_period` cycles flaps: no path leads over it if there is another."""
     flap_period: int = 1 << 24
+
+    def qos(self, node_type: NodeType) -> QosOptions:
+        """What the linked ports of such nodes are to have."""
+        return self.qos_by_type.get(node_type) or QosOptions(self.max_vls, self.sl_to_vl, self.vl_arbitration)

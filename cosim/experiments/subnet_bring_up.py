@@ -20,6 +20,7 @@ from cosim.trace.compare import Comparison
 from sm.events import Event
 from sm.subnet import End
 from sm.subnet_manager import SubnetManager
+from wire.node_info import NodeType
 from wire.stimulus import Post
 from wire.trace import Record
 
@@ -70,7 +71,8 @@ def bring_up_subnet(
     audience = Audience([count, *observers], iter(()))
     agents = None
     if task.settings.congestion_control is not None:
-        agents = AdapterAgents(task.fabric, task.settings.sl_to_vl, goes_on=lambda cycle: carrier.reach > cycle)
+        sl_to_vl = task.settings.qos(NodeType.CA).sl_to_vl
+        agents = AdapterAgents(task.fabric, sl_to_vl, goes_on=lambda cycle: carrier.reach > cycle)
     host = ManagerHost(
         task.fabric,
         task.host,

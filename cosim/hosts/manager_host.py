@@ -14,6 +14,7 @@ from sm.settings import SubnetSettings
 from sm.subnet_manager import SubnetManager
 from verbs.congestion_control.agent import CongestionAgent
 from wire.codes import LinkWidth, max_pkt_len, mtu_code
+from wire.node_info import NodeType
 from wire.packet import blocks_of_words
 from wire.parameters import FabricParameters, SwitchParameters
 from wire.registers import PORT_RESET_VALUES, PortRegister, port_address
@@ -92,7 +93,7 @@ class ManagerHost:
             start=start,
             begin=self.manager.start,
             ended=lambda: ended(self.manager),
-            sl_to_vl=settings.sl_to_vl,
+            sl_to_vl=settings.qos(NodeType.CA).sl_to_vl,
             agent=agent,
         )
 

@@ -32,6 +32,12 @@ def test_without_a_definition_all_are_full_members_of_the_default_partition():
         assert found == Partitions((Membership(DEFAULT_PARTITION, ALL, True),), groups=found.groups)
 
 
+def test_a_partition_has_the_sl_that_its_last_definition_says_where_there_is_quality_of_service():
+    text = "A=1, sl=3 : ALL; B=2, sl=5 : ALL; A, defmember=full : SELF; Default=0x7fff, sl=4, sl=16 : ALL; C=3 : ALL;"
+    assert parse_partitions(text, "partitions.conf", has_qos=True).service_levels == {1: 0, 2: 5, 3: 0, 0x7FFF: 4}
+    assert set(parse_partitions(text, "partitions.conf").service_levels.values()) == {0}
+
+
 def test_what_is_said_of_the_default_partition_is_said_after_what_is_so_without():
     assert said("Default=0x7fff : ALL=full;") == [(0x7FFF, ALL, True)]
     assert said("Default : ALL, SELF=full;") == [(0x7FFF, ALL, False), (0x7FFF, SELF, True)]

@@ -7,6 +7,7 @@ from sm.lids import assign_lids
 from sm.mad_client import MadClient
 from sm.port_settings import operational_vl_count, port_settings
 from sm.programming import Programmed, TableError, learn_tables, program_sl_to_vl, program_switch
+from sm.qos_options import QosOptions
 from sm.settings import SubnetSettings
 from sm.sma_client import SmaClient
 from sm.subnet import End, Subnet
@@ -15,6 +16,7 @@ from tests.sm.sma_fabric import SmaFabric
 from tests.sm.subnets import HOST_GUID, SWITCH_GUID, fat_tree, first_host_port, star
 from wire.codes import MTU, operational_vls
 from wire.mad import MadMethod, MadStatus
+from wire.node_info import NodeType
 from wire.sma import SmaAttribute
 
 
@@ -208,6 +210,12 @@ def test_both_ends_of_a_link_use_as_many_vls_as_both_have(here, there, most, vls
     bench = Bench(star(), prepare=prepare)
     for end in (End(HOST_GUID, 1), End(SWITCH_GUID, 1)):
         assert operational_vl_count(bench.found, end, SubnetSettings(max_vls=most)) == vls
+
+
+def test_a_link_has_no_more_vls_than_the_type_of_either_ends_node_is_to_use():
+    bench = Bench(star(), vls=operational_vls(8))
+    settings = SubnetSettings(qos_by_type={NodeType.CA: QosOptions(4), NodeType.SWITCH: QosOptions(8)})
+    assert {operational_vl_count(bench.found, End(guid, 1), settings) for guid in (HOST_GUID, SWITCH_GUID)} == {4}
 
 
 def test_both_ends_of_a_link_have_the_mtu_that_both_can():

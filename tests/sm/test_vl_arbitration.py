@@ -1,12 +1,16 @@
 """VL arbitration as a Subnet Manager writes it."""
 
+from dataclasses import replace
+
 from sm.lids import assign_lids
 from sm.port_settings import port_settings
+from sm.qos_options import QosOptions
 from sm.settings import SubnetSettings
 from sm.vl_arbitration import program_vl_arbitration
 from tests.sm.subnets import HOST_GUID, SWITCH_GUID, star
 from tests.sm.test_programming import Bench
 from wire.codes import operational_vls
+from wire.node_info import NodeType
 from wire.port_tables import VLArbitrationBlock
 from wire.vl_arbitration import VlArbitration, VlWeight
 
@@ -64,6 +68,18 @@ def test_vls_are_modulo_those_in_use_and_what_there_is_no_room_for_is_left_out()
     assert low[:3] == (0x0008, 0x0010, 0)
     low = program(bench(1), HOST_GUID)[0, VLArbitrationBlock.LOW_0_31]
     assert low[:2] == (0x0008, 0)
+
+
+def test_the_ports_of_a_type_of_nodes_may_have_lists_of_their_own():
+    made = bench(8)
+    own = QosOptions(vl_arbitration=VlArbitration(low=(VlWeight(3, 1),), high_limit=9))
+    made.settings = replace(made.settings, qos_by_type={NodeType.CA: own})
+    assert program(made, HOST_GUID)[0, VLArbitrationBlock.LOW_0_31][:2] == (0x0301, 0)
+    lows = [entries[:2] for (_p, block), entries in program(made, SWITCH_GUID).items() if block == 1]
+    assert set(lows) == {(0x0008, 0x0210)}
+    wanted = port_settings(made.found, assign_lids(made.found.subnet, 0, {}), made.settings, {})
+    limits = {(end.guid, values["vl_high_limit"]) for end, values in wanted.items() if "vl_high_limit" in values}
+    assert {(HOST_GUID, 9), (SWITCH_GUID, 7)} <= limits
 
 
 def test_the_limit_of_high_priority_is_a_field_of_portinfo():

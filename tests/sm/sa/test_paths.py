@@ -114,6 +114,15 @@ def test_a_path_has_a_p_key_of_its_source_by_which_the_destination_hears_it(part
     assert of_all[1, 1] == 0x8000 | A
 
 
+def test_a_path_has_the_sl_of_its_partition_or_the_one_that_was_asked_for():
+    memberships = tuple(Membership(partition, EndPorts.ALL, True) for partition in (A, B))
+    partitions = Partitions(memberships, service_levels={A: 3})
+    client = SaClient(Managed(star(), SubnetSettings(partitions=partitions)).bring_up(), 3)
+    assert [one.sl for one in path(client).records] == [3]
+    assert [one.sl for one in path(client, p_key=B).records] == [0]
+    assert [one.sl for one in path(client, sl=7).records] == [7], "as OpenSM has it"
+
+
 def test_between_limited_members_and_between_strangers_there_is_no_path(parted):
     of_all = p_keys(parted, 1)
     assert not {(2, 4), (4, 2), (2, 3), (3, 2), (4, 4), (2, 2)} & of_all.keys()
@@ -176,9 +185,12 @@ def test_the_paths_of_a_fat_tree_come_in_many_segments():
 
 
 def test_where_layers_keep_circles_apart_a_path_has_its_sl_and_no_other():
-    up = Managed(ring(5), SubnetSettings(routing=lash), vls=operational_vls(2)).bring_up()
+    partitions = Partitions((Membership(A, EndPorts.ALL, True),), service_levels={A: 3})
+    settings = SubnetSettings(routing=lash, partitions=partitions)
+    up = Managed(ring(5), settings, vls=operational_vls(2)).bring_up()
     client = SaClient(up, 1)
     found = client.ask(TABLE, PATH).records
     assert {one.sl for one in found} == {0, 1}
     assert all(one.sl == up.manager.routes.service_level(one.slid, one.dlid) for one in found)
     assert {one.sl for one in client.ask(TABLE, PATH, sl=1).records} == {1}
+    assert client.ask(TABLE, PATH, sl=3).records == [], "nor that of its partition"
