@@ -45,7 +45,9 @@ def test_on_error_free_links_each_member_gets_each_packet_of_its_groups_once(por
     print("ironband check", *options)
     assert main(["check", "--sim", "verilator", *options, "--json", "results.json"]) == 0
     results = json.loads(Path("results.json").read_text())
-    assert (results["mismatches"], results["lost_packets"], results["faults"]) == (0, 0, [])
+    assert (results["mismatches"], results["faults"]) == (0, [])
+    # Those on VL15 may find no room, and no others: `check` tells the rest as a fault.
+    assert results["lost_packets"] <= results["packets_refused"].get("VL15_DROPPED", 0)
     assert results["delivered_packets"] > 100
 
 
