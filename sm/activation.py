@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from sm.discovery import Findings
 from sm.events import PortStateSet, PortStuck, SetRefused, Tell, Unsettled
@@ -15,7 +15,16 @@ from sm.tasks import gather
 from wire.codes import PortState
 from wire.port_info import NO_CHANGE, PORT_INFO
 
-__all__ = ["bring_up_ports"]
+__all__ = ["UNCHANGED", "bring_up_ports"]
+
+UNCHANGED: Final[Mapping[str, int]] = {
+    "port_state": NO_CHANGE,
+    "port_physical_state": NO_CHANGE,
+    "link_down_default_state": NO_CHANGE,
+    "link_width_enabled": NO_CHANGE,
+    "link_speed_enabled": NO_CHANGE,
+}
+"""Fields of PortInfo in a Set that leaves a port's link as it is."""
 
 
 async def bring_up_ports(
@@ -151,15 +160,7 @@ class _Ports:
 
     async def _set(self, end: End, state: PortState) -> None:
         was = self._found.state(end)
-        values = {
-            **self._wanted[end],
-            "port_state": state,
-            "port_physical_state": NO_CHANGE,
-            "link_down_default_state": NO_CHANGE,
-            "link_width_enabled": NO_CHANGE,
-            "link_speed_enabled": NO_CHANGE,
-        }
-        info = self._found.ports[end].replace(**values)
+        info = self._found.ports[end].replace(**{**self._wanted[end], **UNCHANGED, "port_state": state})
         try:
             self._found.ports[end] = await self._sma.set_port_info(self._found.path(end), end.port, info)
         except RefusedError as error:

@@ -257,6 +257,16 @@ class CongestionControlUnavailable(Event):
 
 
 @dataclass(frozen=True)
+class ClientsToldToReregister(Event):
+    """Clients were told to register again: for groups, services, notices."""
+
+    ports: int
+
+    def __str__(self) -> str:
+        return f"tells the clients of {self.ports} {'port' if self.ports == 1 else 'ports'} to register again"
+
+
+@dataclass(frozen=True)
 class CreditLoopFound(Event):
     """The forwarding tables have links that may wait for each other's credits in a circle."""
 

@@ -50,6 +50,8 @@ class Programmed:
     """By port: the table that it was last to have. A node that was gone or reset gets its P_Keys in their places."""
     congestion_control: dict[End, bool] = field(default_factory=dict)
     """By port: whether its congestion control was set; False if it takes none."""
+    told_clients: set[End] = field(default_factory=set)
+    """Ports whose clients were told to register with this Subnet Manager's administrator."""
 
     def forget(self, guid: int) -> None:
         """Forgets all of a node that was reset."""

@@ -30,6 +30,7 @@ from sm.p_keys import PKeyTable, checks, learn_p_keys, program_p_keys
 from sm.partition_groups import made_groups
 from sm.port_settings import check_vls, port_settings, wanted_vls
 from sm.programming import Programmed, learn_tables, program_sl_to_vl, program_switch
+from sm.reregistration import forget_clients, tell_clients
 from sm.routing.graph import SwitchGraph
 from sm.routing.routes import Routes
 from sm.routing.up_down import up_down
@@ -85,7 +86,7 @@ class SubnetManager:
         self._renamed: set[int] = set()
         """LIDs of nodes that have reported new descriptions since the last heavy sweep began."""
         self._sweeper = Sweeper(mads, self._settings, self._tell, self._heavy_sweep, self._change, self._period)
-        self._election = Election(mads, self._settings, self._tell, self._sweeper.seek)
+        self._election = Election(mads, self._settings, self._tell, self._commanded)
         self._multicast = MulticastUpkeep(self._sma, self.groups, self._programmed, self._tell, self._sweeper.seek)
         self._administrator = SubnetAdministrator(mads, self._settings, self.groups, lambda: self._election.sm_info)
         mads.on_trap = self._trap
@@ -146,6 +147,7 @@ class SubnetManager:
         programmed = await self._program(found, p_keys)
         checked = checks(found, p_keys, self._programmed, self._settings)
         wanted = port_settings(found, self.lids, self._settings, checked)
+        forget_clients(found, wanted, self._programmed)
         active = await bring_up_ports(
             self.mads, found, wanted, self._settings, self._tell, lambda: self._sweeper.has_trap
         )
@@ -160,8 +162,9 @@ class SubnetManager:
             await set_congestion_control(
                 self.mads, found, self.lids, self.routes, self._settings, self._programmed, self._tell
             )
+        told = await tell_clients(self._sma, found, self._programmed, self._tell)
         await self._hand_over()
-        return HeavySweep(programmed and active and led and found.settled, lids)
+        return HeavySweep(programmed and active and led and told and found.settled, lids)
 
     async def _change(self) -> str | None:
         """What makes another heavy sweep necessary; None if nothing does."""
@@ -188,6 +191,11 @@ class SubnetManager:
         self._administrator.is_open = False
         self._programmed.multicast.clear()
         self._programmed.congestion_control.clear()
+
+    def _commanded(self, cause: str) -> None:
+        """Another Subnet Manager has handed over its subnet, or asks for a look: nothing is known of its clients."""
+        self._programmed.told_clients.clear()
+        self._sweeper.seek(cause)
 
     def _assign_lids(self, subnet: Subnet) -> None:
         known = with_lids_in_force(subnet, self.remembered_lids)

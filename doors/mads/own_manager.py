@@ -10,6 +10,7 @@ from doors.mads.host_port import HostPort
 from doors.mads.mad_layer import Moment
 from doors.mads.user_mad import Address, Registration
 from sm.events import (
+    ClientsToldToReregister,
     CongestionControlSet,
     CongestionControlUnavailable,
     Event,
@@ -39,7 +40,14 @@ _NEVER: Final = 1 << 60
 _POLLING_NS: Final = 1_000_000_000
 _TIMEOUT_MS: Final = 1_000
 _RETRIES: Final = 3
-_TOLD: Final = (StateEntered, HandedOver, CongestionControlSet, CongestionControlUnavailable, WrongKeyReported)
+_TOLD: Final = (
+    StateEntered,
+    HandedOver,
+    ClientsToldToReregister,
+    CongestionControlSet,
+    CongestionControlUnavailable,
+    WrongKeyReported,
+)
 _HIGH_TID: Final = slice(8, 12)
 
 

@@ -26,6 +26,7 @@ class PortEvent(IntEnum):
     LID_CHANGE = 11
     PKEY_CHANGE = 12
     SM_CHANGE = 13
+    CLIENT_REREGISTER = 17
     GID_CHANGE = 18
 
 
@@ -37,13 +38,15 @@ class _Known(NamedTuple):
     p_keys: tuple[int, ...]
     manager: tuple[int, int]
     gid: int
+    is_to_reregister: bool
 
     @classmethod
     def of(cls, port: HostPort) -> _Known:
         info = port.info
         is_active = info.port_state in (PortState.ACTIVE, PortState.ACTIVE_DEFER)
         manager = info.master_sm_lid, info.master_sm_sl
-        return cls(is_active, (info.lid, info.lmc), tuple(port.p_keys), manager, port.gid)
+        reregister = bool(info.client_reregister)
+        return cls(is_active, (info.lid, info.lmc), tuple(port.p_keys), manager, port.gid, reregister)
 
 
 class UverbsAdapter:
@@ -93,5 +96,7 @@ def _events(before: _Known, now: _Known) -> Iterator[PortEvent]:
         yield PortEvent.PKEY_CHANGE
     if before.manager != now.manager:
         yield PortEvent.SM_CHANGE
+    if now.is_to_reregister and not before.is_to_reregister:
+        yield PortEvent.CLIENT_REREGISTER
     if before.is_active != now.is_active:
         yield PortEvent.PORT_ACTIVE if now.is_active else PortEvent.PORT_ERR

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import NamedTuple
 
-from sm.mad_client import MadAddress, OutgoingMad
+from sm.mad_client import MadAddress, MadClient, OutgoingMad
 from sm.rmpp import RmppReceiver
 from tests.sm.managed import Managed
 from wire.codes import QP_GSI
@@ -22,7 +22,7 @@ class Answer(NamedTuple):
 
 
 class SaClient:
-    """At the port of a LID. It gets all that the Subnet Administrator sends to that; `message` is the last answer."""
+    """At the port of a LID. It gets all that Subnet Administrators send to that; `message` is the last answer."""
 
     def __init__(self, managed: Managed, lid: int) -> None:
         self.lid = lid
@@ -60,8 +60,15 @@ class SaClient:
 
     def send(self, mad: Record) -> None:
         source = MadAddress(self.lid, 1, QP_GSI)
-        mads = next(iter(self.managed.fabric.managers.values()))
-        mads.received(mad.pack(), self.managed.fabric.now, source)
+        self._administrator().received(mad.pack(), self.managed.fabric.now, source)
+
+    def _administrator(self) -> MadClient:
+        """At the port that the own one says the master is at; before there is a master, the only one there is."""
+        fabric = self.managed.fabric
+        infos = [info for node in fabric.nodes.values() for info in node.ports.values()]
+        masters = {info.master_sm_lid for info in infos if info.lid == self.lid} - {0}
+        lids = {fabric.nodes[end.guid].ports[end.port].lid: mads for end, mads in fabric.managers.items()}
+        return next((lids[master] for master in masters), self.managed.mads)
 
     def _arrived(self, out: OutgoingMad) -> None:
         mad = SA_MAD.unpack(out.mad)

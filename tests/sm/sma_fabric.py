@@ -58,6 +58,7 @@ _READ_ONLY = [
     "capability_mask", "diag_code", "local_port_num", "link_width_supported", "link_width_active",
     "link_speed_supported", "link_speed_active", "vl_cap", "vl_arbitration_high_cap", "vl_arbitration_low_cap",
     "init_type_reply", "mtu_cap", "guid_cap", "resp_time_value", "link_round_trip_latency", "capability_mask2",
+    "client_reregister",
 ]
 # fmt: on
 
@@ -65,7 +66,7 @@ _READ_ONLY = [
 class SmaNode:
     """A node's SMA. `guid` is what it answers; two nodes may have the same."""
 
-    def __init__(self, node: Node, vls: int, mtu: int, lft_cap: int, mft_cap: int) -> None:
+    def __init__(self, node: Node, vls: int, mtu: int, lft_cap: int, mft_cap: int, capabilities: int) -> None:
         self.node = node
         self.guid = node.guid
         self.silent = False
@@ -103,11 +104,12 @@ class SmaNode:
                 operational_vls=vls,
                 mtu_cap=mtu,
                 neighbor_mtu=mtu,
+                capability_mask=capabilities if number in node.end_ports else 0,
             )
             for number in range(0 if node.is_switch else 1, node.ports + 1)
         }
         if mft_cap and node.is_switch:
-            self.change(0, capability_mask=CapabilityMask.IS_MULTICAST_FDB_TOP_SUPPORTED)
+            self.change(0, capability_mask=capabilities | CapabilityMask.IS_MULTICAST_FDB_TOP_SUPPORTED)
 
     @property
     def lid(self) -> int:
@@ -134,7 +136,8 @@ class SmaNode:
 class SmaFabric:
     """The subnet as it really is, and Subnet Managers' MAD clients at some of its ports: one at first.
 
-    `vls` and `mtu` are VLCap and MTUCap codes of all nodes unless their SmaNode is changed.
+    `vls` and `mtu` are VLCap and MTUCap codes of all nodes unless their SmaNode is changed, `capabilities` a part of
+    CapabilityMask of their end ports.
     """
 
     def __init__(
@@ -147,6 +150,7 @@ class SmaFabric:
         mtu: int = 4,
         lft_cap: int = 1024,
         mft_cap: int = 0,
+        capabilities: int = 0,
         lose: Callable[[], bool] = lambda: False,
     ) -> None:
         self.subnet = subnet
@@ -155,7 +159,7 @@ class SmaFabric:
         self.on_gmp: Callable[[OutgoingMad], None] = lambda out: None
         """Gets what a Subnet Manager sends by QP1."""
         self.now = 0
-        self._like = vls, mtu, lft_cap, mft_cap
+        self._like = vls, mtu, lft_cap, mft_cap, capabilities
         self.nodes: dict[int, SmaNode] = {}
         for guid in subnet.nodes:
             self.add(guid)
@@ -213,7 +217,8 @@ class SmaFabric:
         """Starts another Subnet Manager, which its port says to the one there is."""
         self.managers[end] = mads
         for one in self.managers:
-            self.nodes[one.guid].change(one.port, capability_mask=CapabilityMask.IS_SM)
+            before = self.nodes[one.guid].ports[one.port].capability_mask
+            self.nodes[one.guid].change(one.port, capability_mask=before | CapabilityMask.IS_SM)
         lid = self.nodes[end.guid].ports[end.port].lid
         details = {"lid": lid, "capability_mask": CapabilityMask.IS_SM}
         self._trap(end, notice(TrapNumber.LOCAL_CHANGES, ProducerType.CA, lid, **details))
@@ -417,7 +422,8 @@ class SmaFabric:
                 if port not in node.ports:
                     return b"", _INVALID
                 status = self._set_port_info(End(node.node.guid, port), PORT_INFO.unpack(data)) if is_set else 0
-                return node.ports[port].pack(), status
+                echoed = PORT_INFO["client_reregister"].read(data) if is_set else 0
+                return node.ports[port].replace(client_reregister=echoed).pack(), status
             case SmaAttribute.SL_TO_VL_MAPPING_TABLE:
                 ports = SL_TO_VL_MODIFIER.from_int(modifier)
                 assert node.node.is_switch == bool(ports.output_port)

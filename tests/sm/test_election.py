@@ -1,5 +1,6 @@
 """Of two Subnet Managers one is the master; they hand over, and one takes over from another that is silent."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -22,11 +23,21 @@ POLLING = 1 << 18
 class Two:
     """A star of two hosts with a Subnet Manager each; the first has brought the subnet up and has the lower GUID."""
 
-    def __init__(self, first: int, second: int, **more: Any) -> None:
-        """Their priorities, and more settings of the first one."""
-        self.up = Managed(star(), SubnetSettings(priority=first, polling_period=POLLING, **more))
+    def __init__(
+        self,
+        first: int,
+        second: int,
+        *,
+        prepare: Callable[[Managed], None] = lambda up: None,
+        capabilities: int = 0,
+        **more: Any,
+    ) -> None:
+        """Their priorities, what is done before the second one comes, and more settings of the first one."""
+        settings = SubnetSettings(priority=first, polling_period=POLLING, **more)
+        self.up = Managed(star(), settings, mft_cap=64, capabilities=capabilities)
         self.agents = CcAgents(self.up.fabric)
         self.up.bring_up()
+        prepare(self.up)
         self.fabric = self.up.fabric
         self.told: list[Event] = []
         mads = MadClient()

@@ -32,6 +32,8 @@ SMPS = Counter({(MadMethod.GET, SmaAttribute.NODE_INFO): 3, (MadMethod.SET, SmaA
         (events.LinkFound(LINK), "link 0x0000000000000020[1] to 0x0000000000000030[7]"),
         (events.LinkLost(LINK), "link 0x0000000000000020[1] to 0x0000000000000030[7] was lost"),
         (events.LinkLost(LINK, True), "link 0x0000000000000020[1] to 0x0000000000000030[7] was lost and is back"),
+        (events.ClientsToldToReregister(1), "tells the clients of 1 port to register again"),
+        (events.ClientsToldToReregister(3), "tells the clients of 3 ports to register again"),
         (events.LinkFlapping(LINK, 3), "link 0x0000000000000020[1] to 0x0000000000000030[7] flaps: lost 3 times"),
         (events.NodeLeftOut(PORT, "no answer"), "the node behind 0x0000000000000030[7] is left out: no answer"),
         (

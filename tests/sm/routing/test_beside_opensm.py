@@ -1,7 +1,5 @@
 """Each routing engine beside that of OpenSM 3.3.23, for the same fabrics with the same LIDs: none is worse."""
 
-from pathlib import Path
-
 import pytest
 
 from cosim.topology.topology_file import read_topology
@@ -10,18 +8,17 @@ from sm.credit_loops import find_credit_loop
 from sm.routing.fat_tree import fat_tree, host_order
 from sm.routing.figures import route_figures
 from tests.files import TOPOLOGIES
-from tests.sm.opensm_tables import read_engines
+from tests.sm.opensm_tables import OPENSM, OUR_ENGINES, read_engines
 from tests.sm.routing.test_fat_tree import uses
 
-RECORDED = read_engines(Path(__file__).parents[1] / "opensm" / "engines.txt")
-OURS = {"minhop": "min-hop", "updn": "up-down", "ftree": "fat-tree", "dor": "dor", "lash": "lash", "dfsssp": "lash"}
+RECORDED = read_engines(OPENSM / "engines.txt")
 
 
 @pytest.mark.parametrize(("fabric", "engine"), RECORDED)
 def test_routes_are_as_short_and_as_evenly_shared(fabric, engine):
     subnet = read_topology(TOPOLOGIES / f"{fabric}.net").subnet
     theirs = RECORDED[fabric, engine]
-    routes = ROUTING_ENGINES[OURS[engine]](subnet, theirs.lids, previous=None)
+    routes = ROUTING_ENGINES[OUR_ENGINES[engine]](subnet, theirs.lids, previous=None)
     found = route_figures(subnet, theirs.lids, routes.tables)
     judged = route_figures(subnet, theirs.lids, theirs.tables)
     assert (found.missing, judged.missing) == (0, 0)
