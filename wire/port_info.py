@@ -79,7 +79,11 @@ _CAPABILITIES: Final = (
 SWITCH_CAPABILITIES: Final = _CAPABILITIES | CapabilityMask.IS_MULTICAST_FDB_TOP_SUPPORTED
 """CapabilityMask of this design's switches."""
 
-ADAPTER_CAPABILITIES: Final = _CAPABILITIES | CapabilityMask.IS_CAPABILITY_MASK_NOTICE_SUPPORTED
+ADAPTER_CAPABILITIES: Final = (
+    _CAPABILITIES
+    | CapabilityMask.IS_CAPABILITY_MASK_NOTICE_SUPPORTED
+    | CapabilityMask.IS_CLIENT_REREGISTRATION_SUPPORTED
+)
 """CapabilityMask of this design's adapters; the host adds IS_SM."""
 
 SMA_RESP_TIME: Final = 8

@@ -25,20 +25,21 @@ def test_the_story_begins_with_discovery(capsys):
     assert main(["run", "jam", "--sim", "model"]) == 0
     lines = capsys.readouterr().out.splitlines()
     # Of a cycle, ns, place and event.
-    story = [line.split(maxsplit=3) for line in lines[4:13]]
+    story = [line.split(maxsplit=3) for line in lines[4:14]]
     assert [(words[2], words[3]) for words in story] == [
         ("A[1]", "heavy sweep: start"),
         ("A[1]", 'found CA 0x001b000000000200 "A", 1 port'),
         ("A[1]", 'found Switch 0x001b000000000100 "S", 2 ports'),
         ("A[1]", 'found CA 0x001b000000000300 "B", 1 port'),
         ("A[1]", "switch S: wrote LFT blocks 0"),
-        tuple(story[5][2:]),
+        ("A[1]", "tells the clients of 2 ports to register again"),
+        tuple(story[6][2:]),
         ("A[1]", "15 = 3 pkt  host has packets 0 to 4 to send, 256 bytes"),
         ("A[1]", "10 = 2 pkt  sends packet 0 to S[1]"),
         ("A[1]", "5 = 1 pkt  sends packet 1 to S[1]"),
     ]
-    assert story[5][3].startswith("heavy sweep took ")
-    assert story[6][0] in lines[1], "traffic starts when it may"
+    assert story[6][3].startswith("heavy sweep took ")
+    assert story[7][0] in lines[1], "traffic starts when it may"
 
 
 def test_the_story_has_the_guids_and_the_descriptions_of_a_topology_file(capsys):
@@ -123,7 +124,7 @@ def test_credits_go_two_one_zero_in_the_results(capsys):
     assert results["without_credits"]["dropped_packets"] == 2
     assert results["events"][0]["event"] == "manage"
     # Five packets, and the SMPs to the switch and to B.
-    assert results["counters"]["S[1]"]["rcv_pkts"] == 24
+    assert results["counters"]["S[1]"]["rcv_pkts"] == 25
     assert results["counters"]["A[1]"]["xmit_wait"] > 0
 
 

@@ -126,3 +126,22 @@ def test_it_leaves_the_fabric_to_a_manager_that_comes(tmp_path):
     assert "H1[1]: another Subnet Manager; Ironband's own retires" in says["all"]
     assert says["restore"].endswith("up\n")
     assert "ERR" not in says["end"]
+
+
+def test_programs_are_told_by_each_new_master_to_register_again(tmp_path):
+    watch = "ibv_asyncwatch > {0} & echo $! > {0}.pid; wait_until 'grep -q FD {0}'"
+    times = "wait_until '[ $(grep -c CLIENT_REREGISTER {}) = {} ]' && echo told"
+    says = scripted(
+        tmp_path,
+        ["--bring-up", "sm"],
+        "star",
+        {
+            "watch": f"{watch.format('1')}; IRONBAND_HOST=H2; export IRONBAND_HOST; {watch.format('2')}",
+            "opensm": "IRONBAND_HOST=H2 opensm -p 9 -d 2 -f opensm.log & echo $! > pid",
+            "over": f"{times.format('1', 1)}; {times.format('2', 1)}",
+            "kill": "kill -9 $(cat pid)",
+            "back": f"{times.format('1', 2)}; {times.format('2', 2)}; kill $(cat 1.pid) $(cat 2.pid)",
+        },
+    )
+    assert (says["over"], says["back"]) == ("told\ntold\n", "told\ntold\n")
+    assert says["all"].count("tells the clients of 2 ports to register again") == 2

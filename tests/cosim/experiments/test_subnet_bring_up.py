@@ -376,11 +376,11 @@ def test_a_failure_during_activation_is_dealt_with_soon(up: BroughtUp, tmp_path:
 @pytest.mark.parametrize(
     ("name", "records", "failure"),
     [
-        ("star", 396, None),
+        ("star", 420, None),
         # Served to OpenSM, it is compared, too.
-        pytest.param("parallel", 1348, None, marks=pytest.mark.deep),
-        pytest.param("ring_4", 2080, None, marks=pytest.mark.deep),
-        pytest.param("fat_tree", 4528, LinkFailure(4, 260_000, 5_000), marks=pytest.mark.deep),
+        pytest.param("parallel", 1428, None, marks=pytest.mark.deep),
+        pytest.param("ring_4", 2176, None, marks=pytest.mark.deep),
+        pytest.param("fat_tree", 4768, LinkFailure(4, 260_000, 5_000), marks=pytest.mark.deep),
     ],
 )
 def test_rtl_and_model_agree_through_the_whole_bring_up(
