@@ -6,6 +6,7 @@ options and one of partitions, and each has its effect beside the others, as unm
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import ceil
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 
 from cosim.topology.topology_file import read_topology
 from ironband.inputs import topology_asked
+from sm.subnet import Subnet
 from tests.capture.reading import read_packets
 from tests.doors.real_programs import free_port, needs
 from tests.ironband.served import TELL, needs_programs, scripted
@@ -91,20 +93,30 @@ def configured(
         "opensm": "opensm -F options -P partitions.conf -d 2 -f opensm.log & echo $! > pid; "
         "wait_until 'grep -q \"SUBNET UP\" opensm.log'",
         **then,
-        "end": "kill $(cat pid)",
+        # What is on its way when OpenSM ends is in its log as an error.
+        "end": "cat opensm.log; kill $(cat pid)",
     }
     said = scripted(folder, ["--vls", "4", "--addresses", "plan", *options], topology, lines)
-    log = (folder / "opensm.log").read_text()
-    assert "SUBNET UP" in log
-    assert " ERR " not in log
+    assert "SUBNET UP" in said["end"]
+    assert " ERR " not in said["end"]
+    assert said["settled"] == ""
     return said
 
 
 SHELL = """
 lid() { smpquery portinfo -D $1 | sed -n 's/^Lid:\\.*//p'; }
-has_its_table() { ibccquery CongestionControlTable $1 | grep -q 'Multiplier:\\.*7$'; }
+marks() { ibccquery SwitchCongestionSetting $(lid $1) | grep -q 'Threshold:\\.*0x0f'; }
+slows_down() { ibccquery CongestionControlTable $(lid $1) | grep -q 'Multiplier:\\.*7$'; }
 """
-"""A shell's functions: the LID at a directed route, and whether OpenSM has written the table of an adapter's steps."""
+"""A shell's functions, of a directed route: its LID, and whether OpenSM has set congestion control there."""
+
+
+def settled(switches: Iterable[str], adapters: Iterable[str]) -> str:
+    """Shell commands that wait for congestion control, with which OpenSM goes on when the subnet is up."""
+    return f"""
+for way in {" ".join(switches)}; do wait_until "marks $way"; done
+for way in {" ".join(adapters)}; do wait_until "slows_down $way"; done
+"""
 
 
 def group(sender: int, sender_way: str, hearer: int, hearer_way: str) -> dict[str, str]:
@@ -145,7 +157,7 @@ def folder(request, tmp_path_factory) -> Path:
     ports = [free_port() for _ in range(5)]
     counters = "for port in 2 3 4 5; do perfquery -x $(lid 0,1) $port; done"
     then = {
-        "settled": 'for host in 2 3 4; do wait_until "has_its_table $(lid 0,1,$host)"; done',
+        "settled": settled(["0,1"], ["0,1,2", "0,1,3"]),
         "before": counters,
         **group(3, "0,1,3", 4, "0,1,4"),
         "after": counters,
@@ -238,18 +250,16 @@ def test_packets_for_a_host_that_takes_nothing_are_discarded(said):
     assert counted["PortXmitDiscards"] > counted["PortSwHOQLifetimeLimitDiscards"]
 
 
-def tables(topology: str) -> str:
+def tables(subnet: Subnet, ways: list[str]) -> str:
     """Shell commands that print what OpenSM has written to each switch, and to its ports that have a link."""
-    subnet = read_topology(topology_asked(topology)).subnet
-    ways = {name: route_text(route) for name, route in routes(topology).items()}
     return "\n".join(
-        f"smpquery switchinfo -D {way}; ibccquery SwitchCongestionSetting $(lid {way})\n"
+        f"smpquery switchinfo -D {way}\n"
         + "\n".join(
-            f"smpquery vlarb -D {way} {port}; smpquery portinfo -D {way} {port}; smpquery sl2vl -D {way} {port}"
+            f"smpquery vlarb -D {way} {port}; smpquery portinfo -D {way} {port}; smpquery sl2vl -D {way} {port}; "
+            f"smpquery pkeys -D {way} {port}"
             for port, _far in subnet.neighbours(switch.guid)
         )
-        for switch in subnet.switches
-        for way in [ways[switch.description]]
+        for switch, way in zip(subnet.switches, ways, strict=True)
     )
 
 
@@ -266,21 +276,29 @@ FABRICS = [
 @pytest.mark.parametrize("topology", FABRICS)
 def test_every_fabric_comes_up_with_all_of_it(tmp_path, topology):
     subnet = read_topology(topology_asked(topology)).subnet
-    last = len(subnet.nodes) - len(subnet.switches)
-    way = routes(topology)
-    then = {"tables": tables(topology)} | group(2, route_text(way["H2"]), last, route_text(way[f"H{last}"]))
+    ways = {name: route_text(route) for name, route in routes(topology).items()}
+    of_switches = [ways.pop(switch.description) for switch in subnet.switches]
+    last = len(ways)
+    then = {
+        "settled": settled(of_switches, ways.values()),
+        "tables": tables(subnet, of_switches),
+        **group(2, ways["H2"], last, ways[f"H{last}"]),
+    }
     said = configured(tmp_path, [], topology, red=[2, last], blue=3, then=then)
-    far = [far for switch in subnet.switches for _port, far in subnet.neighbours(switch.guid)]
+    ends = [far for switch in subnet.switches for _port, far in subnet.neighbours(switch.guid)]
+    at_switches = [subnet.nodes[end.guid].is_switch for end in ends]
     read = values(said["tables"])
     assert read["LifeTime"] == ["11"] * len(subnet.switches)
-    assert read["Threshold"] == ["0x0f"] * len(subnet.switches)
-    assert read["HoqLife"] == ["4" if node.is_switch else "3" for node in far]
-    assert read["OperVLs"] == ["VL0-3"] * len(far)
+    assert read["HoqLife"] == ["4" if is_switch else "3" for is_switch in at_switches]
+    assert read["OperVLs"] == ["VL0-3"] * len(ends)
     lines = said["tables"].splitlines()
-    assert lines.count(f"VL    : |{row(VLS)}") == len(far)
-    assert lines.count(f"WEIGHT: |{row(WEIGHTS)}") == len(far)
-    inputs = sum((switch.ports + 1) for switch in subnet.switches)
-    assert said["tables"].count("| 0| 2| 3| 3| 0|") == inputs
+    assert lines.count(f"VL    : |{row(VLS)}") == len(ends)
+    assert lines.count(f"WEIGHT: |{row(WEIGHTS)}") == len(ends)
+    mappings = sum((node.ports + 1) * len(list(subnet.neighbours(node.guid))) for node in subnet.switches)
+    assert said["tables"].count(f": | {VLS[0]}| {VLS[1]}| 3| 3|{' 0|' * 12}") == mappings
+    checks = [str(int(not is_switch)) for is_switch in at_switches]
+    assert read["PartEnforceInb"] == read["PartEnforceOutb"] == checks
+    assert [said["tables"].count(f"   0: {key:#x} 0xffff 0x0000") for key in (0x8010, 0x8020)] == [2, 1]
     assert told(said["send"]) + told(said["hear"]) == transfers("initiating") + transfers("receiving")
 
 
