@@ -107,8 +107,14 @@ SHELL = """
 lid() { smpquery portinfo -D $1 | sed -n 's/^Lid:\\.*//p'; }
 marks() { ibccquery SwitchCongestionSetting $(lid $1) | grep -q 'Threshold:\\.*0x0f'; }
 slows_down() { ibccquery CongestionControlTable $(lid $1) | grep -q 'Multiplier:\\.*7$'; }
+passes() {
+    end=$(($(stamp) + $1))
+    wait_until '[ $(stamp) -ge $end ]'
+}
+stamp() { ibccquery Timestamp $(lid 0,1) | sed -n 's/^Timestamp:\\.*//p'; }
 """
-"""A shell's functions, of a directed route: its LID, and whether OpenSM has set congestion control there."""
+"""A shell's functions: the LID at a directed route, whether OpenSM has set congestion control there, and waiting until
+so many times 1.024 us have passed in the fabric, which goes on by itself while there is traffic."""
 
 
 def settled(switches: Iterable[str], adapters: Iterable[str]) -> str:
@@ -161,7 +167,7 @@ def folder(request, tmp_path_factory) -> Path:
         "before": counters,
         **group(3, "0,1,3", 4, "0,1,4"),
         "after": counters,
-        "load": f"{TELL} flow H2 H4 1 {LOAD_BYTES} {SLS[0]}; {TELL} flow H3 H4 1 {LOAD_BYTES} {SLS[1]}; {TELL} run 1; "
+        "load": f"{TELL} flow H2 H4 1 {LOAD_BYTES} {SLS[0]}; {TELL} flow H3 H4 1 {LOAD_BYTES} {SLS[1]}; passes 1000; "
         f"{TELL} stop H2 H4; {TELL} stop H3 H4",
         "marks": "ibccquery CongestionLog $(lid 0,1)",
         "crowd": crowd(ports[:2]),
@@ -170,7 +176,7 @@ def folder(request, tmp_path_factory) -> Path:
         "between_two": f"pingpong {ports[3]} H2 H5",
         "gives_itself": f"IRONBAND_HOST=H5 {SET_P_KEYS} 0x8010 && pingpong {ports[4]} H5 H2",
         "errors": "ibqueryerrors --switch",
-        "stalled": f"{TELL} stall H4; {TELL} flow H2 H4 1 512; {TELL} run 0.5; {TELL} stop H2 H4; "
+        "stalled": f"{TELL} stall H4; {TELL} flow H2 H4 1 512; passes 1000; {TELL} stop H2 H4; "
         f"perfquery -D $(lid 0,1) 4; perfquery $(lid 0,1) 4; {TELL} release H4",
     }
     configured(folder, options, "five.net", red=[2, 3, 4], blue=5, then=then)
