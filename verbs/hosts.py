@@ -10,6 +10,7 @@ from typing import Final
 from verbs.adapter import Adapter
 from verbs.queue_pair import QueuePair
 from wire.codes import SERVICE_LEVELS
+from wire.crc import ICRC_BYTES
 from wire.packet import WORD_BYTES
 from wire.stimulus import Delivery, Post, Taking, WrongKey
 
@@ -96,14 +97,15 @@ class VerbsHosts:
 
     Attributes:
         skipped: cycles that have passed for transports, but not in the fabric.
-        in_flight: packets that were posted and not delivered; those that were lost stay among them.
+        in_flight: packets that were posted and not delivered, by their ICRCs, which no switch changes; those that were
+            lost stay among them. Others' packets are delivered too.
         active: the last cycle in which something was posted, taken or delivered.
     """
 
     def __init__(self, post: Callable[[Post], None]) -> None:
         """POST takes what is posted, ascending by cycle."""
         self.skipped = 0
-        self.in_flight = 0
+        self.in_flight: set[bytes] = set()
         self.active = 0
         self._post = post
         self._ports: dict[int, VerbsPort] = {}
@@ -146,7 +148,7 @@ class VerbsHosts:
             port = self._ports[node]
             self._now = self.active = cycle
             if isinstance(event, Delivery):
-                self.in_flight = max(0, self.in_flight - 1)
+                self.in_flight.discard(event.data[-ICRC_BYTES:])
                 port.adapter.receive(event.data, cycle + self.skipped, port.number)
             else:
                 port.taken(event.slot)
@@ -164,7 +166,7 @@ class VerbsHosts:
     def skip_to(self, wake: int) -> None:
         """Lets time pass for transports, and not for the fabric, up to one of their timers."""
         self.skipped += max(0, wake - self._now)
-        self.in_flight = 0
+        self.in_flight.clear()
 
     @property
     def time(self) -> int:
@@ -242,6 +244,6 @@ class VerbsHosts:
                 if data[0] >> _VL_BITS != vl:
                     data = bytes([vl << _VL_BITS | data[0] & _LVER]) + data[1:]
                 port.posted(vl, len(data) // WORD_BYTES)
-                self.in_flight += 1
+                self.in_flight.add(data[-ICRC_BYTES:])
                 self.active = self._now
                 self._post(Post(cycle, port.node, vl, data))

@@ -61,6 +61,15 @@ def test_pingpongs_cross_gates_as_they_cross_the_model(tmp_path):
     assert re.search(r"H1 +send +20 +20,480", served.said)
 
 
+@needs("ibv_rc_pingpong")
+def test_a_packet_behind_the_rest_of_other_traffic_is_not_given_up(tmp_path):
+    lines = ("stall H2", "flow H1 H2 1 1024", "stop H1 H2", "release H2")
+    rest = "".join(f"{TELL} {line}\n" for line in lines)
+    served = serve_script(tmp_path, rest + between(free_port(), "ibv_rc_pingpong -e -n 20 -s 1024"))
+    assert served.status == 0, served.output
+    assert "nothing in flight can answer" not in served.said
+
+
 @needs_pyverbs
 @needs("smpquery")
 @pytest.mark.parametrize("rtl", ["none", "all"])
