@@ -162,8 +162,9 @@ class SubnetManager:
             await set_congestion_control(
                 self.mads, found, self.lids, self.routes, self._settings, self._programmed, self._tell
             )
-        # After a trap the next sweep begins at once: clients behind what was lost would keep it waiting.
-        told = not self._sweeper.has_trap and await tell_clients(self._sma, found, self._programmed, self._tell)
+        # Where a trap ended the activation, the next sweep is due: clients behind what was lost would keep it waiting.
+        is_due = not active and self._sweeper.has_trap
+        told = not is_due and await tell_clients(self._sma, found, self._programmed, self._tell)
         await self._hand_over()
         return HeavySweep(programmed and active and led and told and found.settled, lids)
 

@@ -97,11 +97,11 @@ def test_a_subnet_manager_s_work_is_played_back_into_its_fabric(capsys):
     assert main(["up", "star", "--capture", "star.erf"]) == 0
     ways = ["--at", "A=SW1[1]", "--at", "D=SW1[2]"]
     told = results(capsys, "star.erf", "--into", "star", *ways)
-    assert told["received"]["SW1[1]"]["data"] == {"GOOD": 25}
+    assert told["received"]["SW1[1]"]["data"] == {"GOOD": 26}
     capsys.readouterr()
     assert main(["up", "star", "--capture", "star.pcapng"]) == 0
     told = results(capsys, "star.pcapng", "--into", "star")
-    assert told["as_captured"] == {"SW1[1] -> H1[1]": 28, "SW1[2] -> H2[1]": 8}
+    assert told["as_captured"] == {"SW1[1] -> H1[1]": 29, "SW1[2] -> H2[1]": 9}
 
 
 @pytest.mark.parametrize("arguments", [[], [*INTO, "--times", "shifted"]])

@@ -35,7 +35,7 @@ def browser(tmp_path_factory):
 @pytest.fixture
 def page(jam, browser):
     with page_server(answers_of(lambda: jam), 0) as address:
-        browser.go(f"{address}#packet=3&cycle=38700")
+        browser.go(f"{address}#packet=3&cycle=42020")
         yield browser
         assert browser.errors == []
 
@@ -48,20 +48,20 @@ def test_the_whole_run_is_drawn_at_first(page, jam):
     assert page.read("document.querySelectorAll('#ladder polygon').length") == 2
     assert "at A[1], without credits" in page.read("document.querySelector('#spans').innerText")
     assert page.read("document.querySelector('#about').textContent") == (
-        "1 switch, 2 hosts, 2 links; 60 events, 5 packets"
+        "1 switch, 2 hosts, 2 links; 61 events, 5 packets"
     )
 
 
 def test_keys_go_along_zoom_step_and_choose(page):
     whole = page.read("extent")
     page.press(".")
-    assert page.read("[now, Number(document.querySelector('#scrub').value)]") == [38701, 38701]
+    assert page.read("[now, Number(document.querySelector('#scrub').value)]") == [42021, 42021]
     page.press(",")
     page.press(",")
-    assert page.read("now") == 38699
+    assert page.read("now") == 42019
     page.press("+")
     first, last = page.read("extent")
-    assert (last - first, first < 38699 < last) == ((whole[1] - whole[0]) // 2, True)
+    assert (last - first, first < 42019 < last) == ((whole[1] - whole[0]) // 2, True)
     page.press("ArrowRight")
     assert page.read("extent")[0] == pytest.approx(first + (last - first) / 4, abs=1)
     page.press("0")
