@@ -46,7 +46,7 @@ def operational_vl_count(found: Findings, end: End, settings: SubnetSettings) ->
     """Data VLs that a linked port is to use: as many as both ends have, and the settings allow."""
     far = found.subnet.peer(end) or end
     most = min(
-        min(data_vls(found.ports[one].vl_cap), settings.qos(found.subnet.nodes[one.guid].type).max_vls)
+        min(data_vls(found.ports[one].vl_cap), settings.qos_of(found.subnet.nodes[one.guid].type).max_vls)
         for one in (end, far)
     )
     return max(count for count in DATA_VL_COUNTS if count <= max(most, 1))
@@ -55,7 +55,7 @@ def operational_vl_count(found: Findings, end: End, settings: SubnetSettings) ->
 def wanted_vls(found: Findings, end: End, settings: SubnetSettings) -> tuple[int, ...]:
     """The VL of each SL at a linked port."""
     used = operational_vl_count(found, end, settings)
-    return tuple(vl % used for vl in settings.qos(found.subnet.nodes[end.guid].type).sl_to_vl)
+    return tuple(vl % used for vl in settings.qos_of(found.subnet.nodes[end.guid].type).sl_to_vl)
 
 
 def check_vls(found: Findings, routed: Subnet, needed: int, settings: SubnetSettings) -> None:
@@ -94,7 +94,7 @@ def _wanted(
     if far is not None:
         values["neighbor_mtu"] = min(info.mtu_cap, found.ports[far].mtu_cap, settings.max_mtu)
         values["operational_vls"] = operational_vls(operational_vl_count(found, end, settings))
-        arbitration = settings.qos(node.type).vl_arbitration
+        arbitration = settings.qos_of(node.type).vl_arbitration
         if arbitration is not None and info.vl_arbitration_high_cap:
             values["vl_high_limit"] = arbitration.high_limit
         if node.is_switch:

@@ -16,8 +16,6 @@ from sm.routing.routes import Routes
 from sm.subnet import Subnet
 from wire.codes import MTU
 from wire.node_info import NodeType
-from wire.port_tables import SL_TO_VL_MAPPING_TABLE
-from wire.vl_arbitration import VlArbitration
 
 __all__ = ["GID_PREFIX_DEFAULT", "RoutingEngine", "SubnetSettings"]
 
@@ -47,14 +45,10 @@ class SubnetSettings:
     """LMC of the ports of end nodes."""
     max_mtu: MTU = MTU.MTU_4096
     """No NeighborMTU is above this, nor above what both ends of the link can."""
-    max_vls: int = 15
-    """No port uses more data VLs than this, nor more than both ends of the link have."""
-    sl_to_vl: tuple[int, ...] = tuple(range(SL_TO_VL_MAPPING_TABLE.count))
-    """VL of each SL, modulo the data VLs that a port uses."""
-    vl_arbitration: VlArbitration | None = None
-    """Lists and limit of every port with more than one data VL; None leaves them as they are."""
+    qos: QosOptions = field(default_factory=QosOptions)
+    """VLs and VL arbitration of linked ports."""
     qos_by_type: Mapping[NodeType, QosOptions] = field(default_factory=dict)
-    """What the ports of a type of nodes have in place of `max_vls`, `sl_to_vl` and `vl_arbitration`."""
+    """What the ports of a type of nodes have in place of that."""
     qos_policy: QosPolicy | None = None
     """Which paths have which SL, MTU and rate; without one they have the SL of their partition."""
     partitions: Partitions | None = None
@@ -98,6 +92,6 @@ class SubnetSettings:
     """A link that is lost this often within `flap_period` cycles flaps: no path leads over it if there is another."""
     flap_period: int = 1 << 24
 
-    def qos(self, node_type: NodeType) -> QosOptions:
+    def qos_of(self, node_type: NodeType) -> QosOptions:
         """What the linked ports of such nodes are to have."""
-        return self.qos_by_type.get(node_type) or QosOptions(self.max_vls, self.sl_to_vl, self.vl_arbitration)
+        return self.qos_by_type.get(node_type, self.qos)

@@ -52,7 +52,7 @@ async def program_vl_arbitration(
 
 def _wanted(guid: int, found: Findings, settings: SubnetSettings) -> Iterator[tuple[End, VLArbitrationBlock, bytes]]:
     """The blocks of each linked port: VLs modulo those that it uses, and as many entries as it has room for."""
-    lists = settings.qos(found.subnet.nodes[guid].type).vl_arbitration
+    lists = settings.qos_of(found.subnet.nodes[guid].type).vl_arbitration
     if lists is None:
         return
     for port, _far in found.subnet.neighbours(guid):

@@ -21,6 +21,7 @@ from cosim.stimulus.run_spec import RunSpec
 from cosim.topology.topology import Topology, hops_to, neighbours
 from sm.events import NodeLeftOut, PortStuck, SetRefused, Unsettled, event_text
 from sm.partitions import DEFAULT_PARTITION, DEFAULT_PARTITION_NAME, EndPorts, Membership, Partitions
+from sm.qos_options import QosOptions
 from sm.settings import SubnetSettings
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import AdapterParameters, FabricParameters, SwitchParameters, adapter_port, node_text
@@ -67,8 +68,7 @@ def managed_bring_up(scenario: Scenario, wanted: Topology | None = None) -> Mana
     hosts = manager_hosts(fabric)
     settings = SubnetSettings(
         activation_wait=ACTIVATION_WAIT,
-        sl_to_vl=wanted.sl_to_vl,
-        vl_arbitration=wanted.vl_arbitration,
+        qos=QosOptions(sl_to_vl=wanted.sl_to_vl, vl_arbitration=wanted.vl_arbitration),
         partitions=_partitions(scenario, fabric),
     )
     begin = manager_start(widths)

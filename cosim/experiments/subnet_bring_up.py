@@ -71,7 +71,7 @@ def bring_up_subnet(
     audience = Audience([count, *observers], iter(()))
     agents = None
     if task.settings.congestion_control is not None:
-        sl_to_vl = task.settings.qos(NodeType.CA).sl_to_vl
+        sl_to_vl = task.settings.qos_of(NodeType.CA).sl_to_vl
         agents = AdapterAgents(task.fabric, sl_to_vl, goes_on=lambda cycle: carrier.reach > cycle)
     host = ManagerHost(
         task.fabric,

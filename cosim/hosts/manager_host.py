@@ -93,7 +93,7 @@ class ManagerHost:
             start=start,
             begin=self.manager.start,
             ended=lambda: ended(self.manager),
-            sl_to_vl=settings.qos(NodeType.CA).sl_to_vl,
+            sl_to_vl=settings.qos_of(NodeType.CA).sl_to_vl,
             agent=agent,
         )
 

@@ -184,7 +184,7 @@ def test_sls_are_mapped_to_the_vls_in_use_where_a_port_uses_fewer_than_it_has():
 
 
 def test_sls_are_mapped_as_the_settings_say():
-    settings = SubnetSettings(sl_to_vl=(3, 1, *range(2, 16)))
+    settings = SubnetSettings(qos=QosOptions(sl_to_vl=(3, 1, *range(2, 16))))
     bench = Bench(star(hosts=2), settings, vls=operational_vls(4))
     bench.map_sls(SWITCH_GUID)
     wanted = (3, 1, *(sl % 4 for sl in range(2, 16)))
@@ -192,7 +192,7 @@ def test_sls_are_mapped_as_the_settings_say():
 
 
 def test_adapters_have_one_sl_to_vl_table():
-    bench = Bench(star(), SubnetSettings(max_vls=1), vls=operational_vls(4))
+    bench = Bench(star(), SubnetSettings(qos=QosOptions(max_vls=1)), vls=operational_vls(4))
     bench.map_sls(HOST_GUID)
     bench.map_sls(HOST_GUID)
     assert bench.fabric.nodes[HOST_GUID].sl_to_vl == {(0, 0): (0,) * 16}
@@ -209,7 +209,7 @@ def test_both_ends_of_a_link_use_as_many_vls_as_both_have(here, there, most, vls
 
     bench = Bench(star(), prepare=prepare)
     for end in (End(HOST_GUID, 1), End(SWITCH_GUID, 1)):
-        assert operational_vl_count(bench.found, end, SubnetSettings(max_vls=most)) == vls
+        assert operational_vl_count(bench.found, end, SubnetSettings(qos=QosOptions(max_vls=most))) == vls
 
 
 def test_a_link_has_no_more_vls_than_the_type_of_either_ends_node_is_to_use():
@@ -257,7 +257,7 @@ def test_the_ends_of_a_link_come_one_after_the_other():
 
 
 def test_an_sl_to_vl_table_that_is_refused_is_told_and_not_tried_again():
-    bench = Bench(star(), SubnetSettings(max_vls=1), vls=operational_vls(2))
+    bench = Bench(star(), SubnetSettings(qos=QosOptions(max_vls=1)), vls=operational_vls(2))
 
     def refuses(_end, smp):
         refused = smp.attribute_id == SmaAttribute.SL_TO_VL_MAPPING_TABLE

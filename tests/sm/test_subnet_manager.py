@@ -21,6 +21,7 @@ from sm.events import (
 )
 from sm.lids import LidError, LidRange, format_guid2lid, parse_guid2lid
 from sm.programming import TableError
+from sm.qos_options import QosOptions
 from sm.routing.up_down import up_down
 from sm.settings import SubnetSettings
 from sm.subnet import End
@@ -219,7 +220,7 @@ def test_the_lid_of_a_host_that_is_gone_is_not_given_to_another():
 
 
 def test_an_adapter_that_was_reset_unseen_is_written_anew():
-    up = Managed(star(), SubnetSettings(max_vls=1), vls=operational_vls(4)).bring_up()
+    up = Managed(star(), SubnetSettings(qos=QosOptions(max_vls=1)), vls=operational_vls(4)).bring_up()
     host = up.fabric.nodes[HOST_GUID + 4]
     assert host.sl_to_vl == {(0, 0): (0,) * 16}
     host.sl_to_vl.clear()

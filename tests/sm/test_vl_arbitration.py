@@ -25,7 +25,7 @@ def bench(entries, vls=4):
             for port in node.ports:
                 node.change(port, vl_arbitration_high_cap=entries, vl_arbitration_low_cap=entries)
 
-    return Bench(star(), SubnetSettings(vl_arbitration=LISTS), prepare, vls=operational_vls(vls))
+    return Bench(star(), SubnetSettings(qos=QosOptions(vl_arbitration=LISTS)), prepare, vls=operational_vls(vls))
 
 
 def program(made, guid):

@@ -7,6 +7,7 @@ from sm.credit_loops import find_credit_loop
 from sm.errors import RoutingError
 from sm.events import CreditLoopFound, RoutingRemark
 from sm.lids import assign_lids
+from sm.qos_options import QosOptions
 from sm.routing.figures import route_figures
 from sm.routing.lash import lash
 from sm.settings import SubnetSettings
@@ -89,7 +90,7 @@ def test_links_of_too_few_vls_are_an_error():
         "expected more, or up/down routing, which needs 1$"
     )
     with pytest.raises(RoutingError, match=line):
-        Managed(ring(8), SubnetSettings(routing=lash, max_vls=1)).bring_up()
+        Managed(ring(8), SubnetSettings(routing=lash, qos=QosOptions(max_vls=1))).bring_up()
 
 
 def test_what_needs_more_vls_only_when_a_link_is_lost_is_routed_up_and_down_then():
@@ -100,7 +101,7 @@ def test_what_needs_more_vls_only_when_a_link_is_lost_is_routed_up_and_down_then
         link for link in subnet.links if subnet.nodes[link.b.guid].is_switch and subnet.nodes[link.a.guid].is_switch
     ]
     link = next(link for link in between if lash(subnet.without(link), lids, lash(subnet, lids).tables).vls_needed > 1)
-    up = Managed(subnet, SubnetSettings(routing=lash, max_vls=1)).bring_up()
+    up = Managed(subnet, SubnetSettings(routing=lash, qos=QosOptions(max_vls=1))).bring_up()
     assert up.told(RoutingRemark) == []
     up.fabric.cut(link.a)
     (told,) = up.after(RoutingRemark)
