@@ -21,9 +21,6 @@ from .switch import Switch
 
 __all__ = ["Fabric", "WireLog", "WireTap"]
 
-_PLAYED_AHEAD = 4
-"""Cycles before its first row in which a packet is put on a link, as a port's own is when it is granted."""
-
 _ANSWER_LATENCY = 2
 """Cycles from what a bus read shows to its record."""
 
@@ -193,7 +190,7 @@ class Fabric:
     def _next_play(self) -> None:
         play = next(self._plays, None)
         if play is not None:
-            self.kernel.at(max(self.kernel.now, play.packet.cycle - _PLAYED_AHEAD), DECIDE, self._play, play)
+            self.kernel.at(max(self.kernel.now, play.packet.cycle), DECIDE, self._play, play)
 
     def _play(self, play: Play) -> None:
         self._cable(play.link).directions[play.direction].play(play.packet)

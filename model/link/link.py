@@ -17,7 +17,7 @@ from wire.trace_layout import Inject
 
 from ..kernel import DECIDE, NEVER, UPDATE, Kernel
 from ..packet import LinkTransmission, Row, Transmission, idle
-from .playing import PlayedRows, played
+from .playing import PlayedRows, played, rest_of
 from .row_sums import RowSums
 from .wire_log import PHASE_MASK, WireLog
 from .wire_tap import WireTap
@@ -161,6 +161,8 @@ class Direction:
             if sending.pitch != pitch and sending.w0 + sending.end * sending.pitch >= now:
                 sending.irregular = True
                 self._end_passes(sending)
+        if self._played:
+            self._play_on(self._played, pitch)
         if self.in_flight and self.last_arrival(self.in_flight[-1]) >= now + self.flight:
             self._receiver.disturb(now + self.flight)
 
@@ -177,12 +179,10 @@ class Direction:
         self.polling_changed(False)
 
     def begin_anew(self) -> None:
-        """The sender begins to live in the current cycle. The link has been down for longer than anything takes.
-
-        What is played in its place may be known already.
-        """
+        """The sender begins to live in the current cycle. The link has been down for longer than anything takes."""
         self.epoch = now = self._kernel.now
-        self.in_flight = deque(sending for sending in self.in_flight if sending.w0 >= now)
+        self.in_flight.clear()
+        self._played = None
         self._pitches = deque([(now, _RESET_PITCH)])
         for log in self.logs:
             log.begin_anew(now, _RESET_PITCH)
@@ -208,10 +208,25 @@ class Direction:
     # Who plays in place of the sender.
 
     def play(self, packet: FramedPacket) -> None:
-        """A packet will be on the wires from its cycle on, the current one or one ahead, in place of the sender's."""
+        """A packet is on the wires from its cycle on, which is the current one, in place of the sender's."""
         sending, before = played(packet, self._pitches[-1][1]), self._played
         if isinstance(before, PlayedRows) and before.breaks and before.w0 + before.end * before.pitch >= sending.w0:
             before.end -= 1
+        self._enter(sending)
+
+    def _play_on(self, sending: Transmission, pitch: int) -> None:
+        """The sender's width changed, visible in the current cycle: what is left of a packet has its rows as they come.
+
+        Of the rows that were none, which a port's own packet loses, a capture has nothing.
+        """
+        now = self._kernel.now
+        row = -((sending.w0 - now) // sending.pitch)
+        if row <= sending.end:
+            sending.refused = row
+            self._enter(rest_of(sending, row, now if pitch == 1 else now + (self.epoch - now & PHASE_MASK), pitch))
+
+    def _enter(self, sending: Transmission) -> None:
+        """Rows that are played will be on the wires."""
         self._played = sending
         if len(self.in_flight) >= _REMEMBERED:
             self._forget()

@@ -13,7 +13,7 @@ from wire.trace import Delimiter
 from ..content import Content
 from ..packet import READ_TO_WIRE, DataTransmission, LinkTransmission, Packet, Row, Transmission
 
-__all__ = ["PlayedRows", "played"]
+__all__ = ["PlayedRows", "played", "rest_of"]
 
 _BEFORE_WIRE: Final = 1 + READ_TO_WIRE
 """Cycles from the grant of a packet that is sent until its row 0 is on the wires."""
@@ -46,6 +46,12 @@ class PlayedRows(Transmission):
     def row(self, index: int) -> Row:
         """As it was captured."""
         return self._rows[index]
+
+
+def rest_of(sending: Transmission, row: int, cycle: int, pitch: int) -> PlayedRows:
+    """What is left of a captured packet from a row on, which is on the wires in a cycle: at another pace."""
+    rows = [sending.row(index) for index in range(row, sending.end + 1)]
+    return PlayedRows(cycle - _BEFORE_WIRE, pitch, rows, isinstance(sending, PlayedRows) and sending.breaks)
 
 
 def played(packet: FramedPacket, pitch: int) -> Transmission:

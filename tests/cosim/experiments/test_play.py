@@ -104,12 +104,26 @@ CUT_BEFORE_IT_ARRIVED = 3470114763
 ITS_OWN_AGENT_TAKES_A_LINK_DOWN = 3823515490
 """With this seed a host takes its link down, by an SMP that never was on it."""
 
+WIDTH_CHANGES_WITHIN_A_PACKET = 3780726212
+"""With this seed the rows of two flow control packets make one with a wrong LPCRC: a port becomes 1X in their midst."""
+
+WIDTH_CHANGES_JUST_BEFORE_A_PACKET = 1195311055
+"""With this seed a port becomes 1X three cycles before its packet begins, of which every fourth row is sent."""
+
 NOTHING_TELLS_IDLE_ERRORS = (0, 2, 3)
 """With these seeds no answer of a PMA differs by errors that were in idle data."""
 
 
 @pytest.mark.parametrize(
-    "seed", [CUT_BEFORE_IT_ARRIVED, ITS_OWN_AGENT_TAKES_A_LINK_DOWN, *NOTHING_TELLS_IDLE_ERRORS, *[None] * 8]
+    "seed",
+    [
+        CUT_BEFORE_IT_ARRIVED,
+        ITS_OWN_AGENT_TAKES_A_LINK_DOWN,
+        WIDTH_CHANGES_WITHIN_A_PACKET,
+        WIDTH_CHANGES_JUST_BEFORE_A_PACKET,
+        *NOTHING_TELLS_IDLE_ERRORS,
+        *[None] * 8,
+    ],
 )
 def test_random_traffic_with_errors_played_back_has_the_same_verdicts_and_credits(tmp_path, seed, monkeypatch):
     seed = random.randrange(1 << 32) if seed is None else seed

@@ -8,10 +8,12 @@ import pytest
 from model.fabric import Fabric
 from model.link.playing import PlayedRows, played
 from model.packet import DataTransmission, LinkTransmission
+from wire.codes import LinkWidth
 from wire.crc import invert_vcrc, lpcrc, vcrc
 from wire.framing import FramedPacket, Framer
 from wire.packet import build_ud_send
 from wire.parameters import reset_cycles
+from wire.registers import PortRegister
 from wire.stimulus import Control, Operation, Play
 from wire.symbols import Control as Symbol
 from wire.symbols import Row, frame_data_packet, frame_link_packet, idle_row
@@ -158,3 +160,35 @@ def test_what_is_played_when_the_node_there_comes_back_from_a_reset_is_on_the_wi
     first = next(cycle for cycle, _data, _k in log.rows(back + 100) if cycle >= ready + 2)
     assert first == back + 2
     assert len(bench.of(Kind.RX_DATA, 0, 1)) == 1
+
+
+def with_widths(bench, ready, begin, gap):
+    """At a 1X link the port of host 1, which sends packets, is 4X and 1X in turn."""
+    for node in (0, 1):
+        bench.write_port(node, 1, PortRegister.WIDTH, LinkWidth.X1, ready - 200 + node)
+    for n in range(10):
+        width = LinkWidth.X1 if n % 2 else LinkWidth.X4
+        bench.write_port(1, 1, PortRegister.WIDTH, width, begin + n * gap)
+    for n in range(3):
+        bench.post(ready + 20 * n, 1, 2, payload=20)
+    return bench
+
+
+@pytest.mark.parametrize("gap", [1, 3, 5, 14])
+def test_of_packets_under_which_the_width_changes_the_rows_that_were_on_the_wires_are_played(star, ready, gap):
+    cut, end = 0, ready + 1000
+    for begin in range(ready, ready + 40):
+        own = with_plays(with_widths(star(2), ready, begin, gap), [], end)
+        tap = own.fabric.tap(0, TO_SWITCH)
+        own.run(end)
+        captured = [one for one in tap.packets(end) if one.cycle >= ready]
+        cut += sum(one.end == Delimiter.CUT for one in captured)
+        again = with_plays(with_widths(star(2), ready, begin, gap), captured, ready)
+        log, _other = again.fabric.keep_logs(0, TO_SWITCH)
+        again.run(end)
+        for kind in (Kind.RX_DATA, Kind.RX_FCP, Kind.TX_DATA):
+            assert again.of(kind, 0, 1) == own.of(kind, 0, 1)
+        framer = Framer()
+        rows = (row for row in log.rows(end) if row[0] >= ready)
+        assert [one for row in rows if (one := framer.take(*row)) is not None] == captured
+    assert cut > 10
