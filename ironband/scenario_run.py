@@ -24,7 +24,7 @@ from cosim.experiments.managed_experiment import managed_experiment
 from cosim.experiments.perform import perform
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.flows import message_streams, scenario_streams
-from cosim.stimulus.packet import is_of_transport
+from cosim.stimulus.packet import is_unfollowed
 from cosim.topology.topology import Port
 from cosim.trace.compare import Names
 from ironband.common import check_waves_begin, work_directory, write_json
@@ -97,7 +97,7 @@ def run_scenario(
     story = Story(topology, start, report, names, before)
     measurement = Measurement(topology, len(streams), start, end)
     message_measurement = MessageMeasurement(topology, len(streams), messages)
-    left_out = is_of_transport if messages else None
+    left_out = is_unfollowed if messages or scenario.congestion else None
     deliveries = DeliveryCheck(topology, [measurement], managed=True, left_out=left_out)
     links = HostLinks(topology, start, end)
     counters = CounterReadings(topology, end)

@@ -14,7 +14,7 @@ from wire.crc import ICRC_BYTES
 from wire.packet import WORD_BYTES
 from wire.stimulus import Delivery, Post, Taking, WrongKey
 
-__all__ = ["REACTION_CYCLES", "VerbsHosts", "VerbsPort"]
+__all__ = ["AHEAD_WORDS", "REACTION_CYCLES", "VerbsHosts", "VerbsPort"]
 
 REACTION_CYCLES: Final = 250
 """From the last word of a packet, or a doorbell, to the cycle in which the adapter offers what it sends: 1 us at SDR.
@@ -22,7 +22,7 @@ REACTION_CYCLES: Final = 250
 It is also how far a simulation may run without asking its adapters.
 """
 
-_AHEAD_WORDS: Final = 2 * REACTION_CYCLES
+AHEAD_WORDS: Final = 2 * REACTION_CYCLES
 """What waits in a slot, at least, so that a link is not idle before the adapter hears that there is room again."""
 
 _ALL_SLS: Final = range(SERVICE_LEVELS)
@@ -76,7 +76,7 @@ class VerbsPort:
         """A packet waits."""
         self._waiting[vl].append(words)
         self._words[vl] += words
-        if self._words[vl] >= _AHEAD_WORDS:
+        if self._words[vl] >= AHEAD_WORDS:
             self._full.add(vl)
         self.packets += 1
         self.bytes += WORD_BYTES * words
@@ -85,7 +85,7 @@ class VerbsPort:
         """One waits no more; not all that are taken need be the transport's."""
         if slot < self.vls and self._waiting[slot]:
             self._words[slot] -= self._waiting[slot].popleft()
-            if self._words[slot] < _AHEAD_WORDS:
+            if self._words[slot] < AHEAD_WORDS:
                 self._full.discard(slot)
 
 

@@ -91,8 +91,10 @@ class MessageMeasurement(Observer):
         return sum(served.posted - served.arrived for served in self.served.values())
 
     def follow_message(self, event: MessageEvent) -> None:
-        """Count one event."""
-        served = self.served[event.stream]
+        """Count one event, unless it is of a stream of packets."""
+        served = self.served.get(event.stream)
+        if served is None:
+            return
         match event.what:
             case MessageStep.POSTED:
                 served.posted += 1

@@ -83,12 +83,12 @@ class Audience:
         self._manage, self._follow_message, self._finish = users("manage"), users("follow_message"), users("finish")
         self._packets = packets if self._offer else iter(())
         self._next = next(self._packets, None)
-        self._answers: PacketsUntil | None = None
+        self._answers: list[PacketsUntil] = []
 
     def follow_answers(self, answers: PacketsUntil) -> None:
-        """Hosts offer these too, in answer to what they get."""
+        """Hosts offer these too, in answer to what they get; in a cycle behind those that were told of before."""
         if self._offer:
-            self._answers = answers
+            self._answers.append(answers)
 
     @property
     def on_delivery(self) -> Callable[[Delivery], None] | None:
@@ -99,7 +99,7 @@ class Audience:
         """The same records, each when the observers have seen it."""
         observers = self._observe
         for record in records:
-            if self._answers is not None or (self._next is not None and self._next.cycle <= record.cycle):
+            if self._answers or (self._next is not None and self._next.cycle <= record.cycle):
                 self._offer_until(record.cycle)
             for observe in observers[record.kind]:
                 observe(record)
@@ -128,8 +128,9 @@ class Audience:
 
     def _offer_until(self, cycle: int | None) -> None:
         packets: Iterable[Packet] = self._drawn_until(cycle)
-        if self._answers is not None:
-            packets = heapq.merge(packets, self._answers(cycle), key=attrgetter("cycle"))
+        if self._answers:
+            answers = [answers(cycle) for answers in self._answers]
+            packets = heapq.merge(packets, *answers, key=attrgetter("cycle"))
         for packet in packets:
             for offer in self._offer:
                 offer(packet)

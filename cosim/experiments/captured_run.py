@@ -16,7 +16,7 @@ from cosim.experiments.link_capture import link_capture
 from cosim.experiments.perform import perform
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.flows import message_streams, scenario_streams
-from cosim.stimulus.packet import is_of_transport
+from cosim.stimulus.packet import is_unfollowed
 from cosim.topology.topology import Port
 from cosim.trace.compare import Comparison
 from wire.registers import Counter
@@ -56,7 +56,7 @@ def captured_run(
     experiment = scenario_experiment(scenario)
     topology = experiment.topology
     streams, messages = scenario_streams(scenario), message_streams(scenario)
-    deliveries = DeliveryCheck(topology, left_out=is_of_transport if messages else None)
+    deliveries = DeliveryCheck(topology, left_out=is_unfollowed if messages or scenario.congestion else None)
     followed = MessageMeasurement(topology, len(streams), messages)
     counters = CounterReadings(topology, experiment.end)
     observers = [CycleListener(progress), deliveries, followed, counters]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from struct import iter_unpack
 from typing import TYPE_CHECKING, TypeAlias
@@ -26,6 +27,7 @@ from wire.trace import AGENT_PORT
 if TYPE_CHECKING:
     from cosim.hosts.manager_host import ManagerHost
     from cosim.hosts.message_hosts import MessageHosts
+    from cosim.hosts.packet_sources import PacketSources
     from cosim.stimulus.message_events import MessageListener
     from sm.events import Event
 
@@ -48,6 +50,7 @@ class Experiment:
         controls: the operations from reset on, by cycle, one a cycle.
         managers: the hosts at which Subnet Managers run, made anew at each call.
         messages: the hosts that have messages to send or to get, likewise; None if there are none.
+        sources: the hosts that post the packets as congestion control lets them, likewise; None where there is none.
     """
 
     topology: Topology
@@ -58,6 +61,7 @@ class Experiment:
     controls: Callable[[], Iterator[Control]]
     managers: Callable[[ManagerListener], list[ManagerHost]] = lambda listener: []
     messages: Callable[[MessageListener], MessageHosts | None] = lambda listener: None
+    sources: Callable[[MessageListener], PacketSources] | None = None
 
     def spec(
         self,
@@ -122,6 +126,12 @@ def experiment_from(scenario: Scenario, topology: Topology, up: BringUp) -> Expe
 
         return MessageHosts(scenario, topology, up.start, listener)
 
+    def sources(congestion: Congestion, listener: MessageListener) -> PacketSources:
+        from cosim.hosts.packet_sources import PacketSources
+
+        return PacketSources(scenario, congestion, topology, up.start, listener)
+
+    congestion = scenario.congestion
     return Experiment(
         topology,
         up.start,
@@ -130,4 +140,5 @@ def experiment_from(scenario: Scenario, topology: Topology, up: BringUp) -> Expe
         lambda: scenario_packets(scenario, topology, up.start, scenario.seed),
         controls,
         messages=messages,
+        sources=partial(sources, congestion) if congestion is not None and scenario.packet_flows else None,
     )

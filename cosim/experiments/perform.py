@@ -46,13 +46,20 @@ def perform(
         What the engines raise (cosim.engines.simulation.run).
     """
     runs = 1 if engine == MODEL else 2
-    offered, *posted = tee(experiment.packets(), 1 + runs)
+    packets = experiment.packets() if experiment.sources is None else iter(())
+    offered, *posted = tee(packets, 1 + runs)
     stimuli = zip(posted, tee(experiment.controls(), runs), strict=True)
     audience = Audience(observers, offered)
     del offered, posted
     carriers: list[Leader] = [manager.carrier for manager in experiment.managers(audience.manage)]
+    sources = None if experiment.sources is None else experiment.sources(audience.follow_message)
+    if sources is not None:
+        carriers.append(sources)
+        audience.follow_answers(sources.offered_until)
     messages = experiment.messages(audience.follow_message)
     if messages is not None:
+        if sources is not None:
+            messages.beside(sources)
         carriers.append(messages)
         audience.follow_answers(messages.offered_until)
 

@@ -18,7 +18,7 @@ from cosim.experiments.experiment import scenario_experiment
 from cosim.experiments.perform import perform
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.flows import message_streams, scenario_streams
-from cosim.stimulus.packet import Packet, is_of_transport
+from cosim.stimulus.packet import Packet, is_unfollowed
 from toolchain.parallel import in_parallel
 
 __all__ = ["Outcome", "outcome", "outcomes"]
@@ -98,7 +98,7 @@ class _Offered(Observer):
 
     def offer(self, packet: Packet) -> None:
         """A host has a packet to send."""
-        self.count += not is_of_transport(packet.data)
+        self.count += not is_unfollowed(packet.data)
 
 
 def outcome(scenario: Scenario, engine: str, work_dir: Path, warm_up: float = 0.0) -> Outcome:
@@ -113,7 +113,8 @@ def outcome(scenario: Scenario, engine: str, work_dir: Path, warm_up: float = 0.
     streams, messages = scenario_streams(scenario), message_streams(scenario)
     measurement = Measurement(topology, len(streams), begin, end)
     message_measurement = MessageMeasurement(topology, len(streams), messages)
-    deliveries = DeliveryCheck(topology, [measurement], left_out=is_of_transport if messages else None)
+    left_out = is_unfollowed if messages or scenario.congestion else None
+    deliveries = DeliveryCheck(topology, [measurement], left_out=left_out)
     links, offered = HostLinks(topology, begin, end), _Offered()
     observers: list[Observer] = [offered, deliveries, measurement, message_measurement, links]
     comparison = perform(experiment, engine, work_dir, observers)

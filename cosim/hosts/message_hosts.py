@@ -7,7 +7,8 @@ from random import Random
 from typing import Final
 
 from cosim.hosts.message_connection import HostEnd, MessageConnection
-from cosim.hosts.other_packets import OtherPackets
+from cosim.hosts.other_packets import OtherPackets, drawn
+from cosim.hosts.packet_sources import PacketSources
 from cosim.hosts.verbs_carrier import VerbsCarrier
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.actors import Shared
@@ -63,12 +64,12 @@ class MessageHosts:
         fabric that have no link may have the same LIDs."""
         self._receiving: dict[tuple[int, int], int] = {}
         """By node and number of its queue pair."""
-        self._cycle_ns = max(1, round(scenario.symbol_time_ns))
         self._ends: dict[str, HostEnd] = {}
         self._others: OtherPackets | None = None
         if scenario.packet_flows:
             packets = scenario_packets(scenario, topology, start, scenario.seed)
-            self._others = OtherPackets(topology, packets, self._carrier.posted.queue())
+            posts = (packet.post(topology) for packet in packets)
+            self._others = OtherPackets(posts, self._carrier.posted.queue())
         self._unsent: dict[int, int] = {}
         """By stream, the PSN after those of its requests that were offered."""
         self._tell = tell
@@ -95,7 +96,7 @@ class MessageHosts:
             path_mtu,
             Arrivals(flow, self._start, self._start + scenario.cycles, random),
             flow.rows(path_mtu) * topology.pace(FabricPort(stream.source, 1)),
-            self._cycle_ns,
+            scenario.cycle_ns,
             tell,
         )
 
@@ -114,7 +115,7 @@ class MessageHosts:
             Port(topology.lids[node], mtu=topology.mtu(place)) if linked else Port(0)
             for node, place, linked in zip(nodes, places, has_link, strict=True)
         ]
-        adapter = Adapter(ports, cycle_ns=self._cycle_ns, first_qp=FIRST_TRANSPORT_QP)
+        adapter = Adapter(ports, cycle_ns=scenario.cycle_ns, first_qp=FIRST_TRANSPORT_QP)
         if scenario.congestion is not None:
             for control in adapter.congestion_control:
                 control.set(scenario.congestion.adapter_settings, 0)
@@ -125,6 +126,11 @@ class MessageHosts:
                 sl_to_vl = [topology.vl(place, sl) for sl in range(SERVICE_LEVELS)]
                 vls = topology.fabric.nodes[node].vls
                 self._carrier.hosts.add(VerbsPort(topology.index[node], adapter, number, vls, sl_to_vl))
+
+    def beside(self, sources: PacketSources) -> None:
+        """These post the packets of flows without a transport; each knows the other's."""
+        self._others = OtherPackets(drawn(sources.posted.queue()), self._carrier.posted.queue())
+        sources.beside(self.posted)
 
     # What acts.
 

@@ -23,7 +23,7 @@ _Word = Annotated[int, Field(ge=0, le=0xFFFF)]
 
 
 class Congestion(Table):
-    """What switches mark, and how hosts that are told of it slow down; of transports, since nothing else is told."""
+    """What switches mark, and how hosts that are told of it slow down."""
 
     switches: tuple[str, ...] | None = None
     """Those that mark; all if not given."""
@@ -36,7 +36,7 @@ class Congestion(Table):
     victims: Literal["hosts", "none"] = "hosts"
     """Ports that mark though they wait for credits: those to hosts, behind which no port can."""
     flows: Literal["queue_pairs", "sls"] = "queue_pairs"
-    """What slows down."""
+    """What slows down; a stream of packets without a transport is a queue pair's."""
     ccti_timer: _Word = 32
     """x 1.024 us, after which a flow is an entry of the table faster; 0: never."""
     ccti_increase: _Byte = 2

@@ -149,6 +149,11 @@ class Scenario(Table):
         }
 
     @property
+    def cycle_ns(self) -> int:
+        """Nanoseconds of a cycle as adapters count them, whole ones."""
+        return max(1, round(self.symbol_time_ns))
+
+    @property
     def fabric(self) -> FabricParameters:
         """What the engines build."""
         links = []

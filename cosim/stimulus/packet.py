@@ -18,19 +18,21 @@ from wire.packet import Packet as BuiltPacket
 from wire.stimulus import Post
 
 __all__ = [
+    "FIRST_QP",
     "FIRST_TRANSPORT_QP",
     "IDENTITY",
     "Packet",
     "RdmaWritePackets",
     "UdPackets",
     "is_of_transport",
+    "is_unfollowed",
     "overhead_bytes",
     "slot_of_vl",
     "ud_packet",
 ]
 
 _DEST_QP = 0x10
-_FIRST_QP = 0x100
+FIRST_QP = 0x100
 """QP of flow 0, at its source or, where packets do not name that, at its destination: QPs 0 and 1 are management's."""
 
 FIRST_TRANSPORT_QP = 0x1_0000
@@ -137,6 +139,11 @@ def is_of_transport(data: bytes) -> bool:
     return BTH["dest_qp"].read(data, LRH.size_bytes) >= FIRST_TRANSPORT_QP
 
 
+def is_unfollowed(data: bytes) -> bool:
+    """True for what who follows packets of flows leaves out: a transport's, and notices of congestion."""
+    return is_of_transport(data) or BTH["opcode"].read(data, LRH.size_bytes) == Opcode.CNP
+
+
 def ud_packet(
     random: Random,
     *,
@@ -162,7 +169,7 @@ def ud_packet(
         vl=vl,
         sl=sl,
         dest_qp=QP_SMI if vl == VL15 else _DEST_QP,
-        src_qp=QP_SMI if vl == VL15 else _FIRST_QP + flow,
+        src_qp=QP_SMI if vl == VL15 else FIRST_QP + flow,
         q_key=Q_KEY_SMI if vl == VL15 else _Q_KEY,
         psn=sequence % _PSNS,
         p_key=p_key,
@@ -249,7 +256,7 @@ def _ud_head(slid: int, dlid: int, sl: int, vl: int, flow: int, p_key: int) -> H
             vl=vl,
             sl=sl,
             dest_qp=_DEST_QP,
-            src_qp=_FIRST_QP + flow,
+            src_qp=FIRST_QP + flow,
             q_key=_Q_KEY,
             psn=0,
             p_key=p_key,
@@ -289,7 +296,7 @@ def _rdma_write_head(
     slid: int, dlid: int, sl: int, vl: int, flow: int, p_key: int, opcode: Opcode, dma_len: int
 ) -> Head:
     lrh = {"vl": vl, "sl": sl, "slid": slid, "dlid": dlid}
-    bth = {"opcode": opcode, "p_key": p_key, "dest_qp": _FIRST_QP + flow}
+    bth = {"opcode": opcode, "p_key": p_key, "dest_qp": FIRST_QP + flow}
     if RETH not in extended_headers(opcode):
         return Head.of(build(lrh=lrh, bth=bth))
     return Head.of(build(lrh=lrh, bth=bth, reth={"r_key": _R_KEY, "dma_len": dma_len}))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from cosim.scenario.find_scenario import packaged_scenarios
 from ironband import main
 
 BUS = ["--sim", "model", "--bring-up", "bus"]
@@ -128,6 +129,14 @@ def test_flows_with_and_without_a_transport_are_told_side_by_side(capsys):
     assert ends == [("A[2]-B", "A[2]", "B", 3), ("A[1]-A[2]", "A[1]", "A[2]", 4)]
     assert (results["held"], results["lost_packets"], results["under_way_packets"]) == (True, 0, 0)
     assert results["without_credits"]["sent_packets"] == 5
+
+
+def test_packets_without_a_transport_slow_down_too(capsys):
+    incast = packaged_scenarios()["incast"].read_text().replace('"deliver"]', '"deliver", "recovery"]')
+    Path("incast.toml").write_text(f"{incast}\n[congestion]\n")
+    results = results_of(capsys, "incast.toml", "--sim", "model")
+    assert recovery(results, "incast H1: gets BECN")
+    assert (results["held"], results["faults"], results["lost_packets"]) == (True, [], 0)
 
 
 def test_a_message_that_is_not_as_it_was_sent_is_status_1(capsys, monkeypatch):

@@ -56,12 +56,10 @@ class PortCongestionControl:
 
     def notified(self, pair: PairState, packet: Arrived, now: int) -> None:
         """A packet with BECN has come for a queue pair."""
-        if not self.is_on:
-            return
         attributes = pair.attributes
         is_datagram = pair.kind is QpType.UD
         sl = packet.sl if is_datagram else attributes.path.sl
-        if self._flows.slow_down(pair.number, sl, now):
+        if self.slow_down(pair.number, sl, now):
             self._log.add(
                 sl,
                 local_qp=pair.number,
@@ -71,6 +69,14 @@ class PortCongestionControl:
                 remote_lid=packet.slid,
                 time_stamp=time_stamp(now, self._cycle_ns),
             )
+
+    def slow_down(self, number: int, sl: int, now: int) -> bool:
+        """A notice has come for packets of an SL, by their number; true if a log is to tell of it."""
+        return self.is_on and self._flows.slow_down(number, sl, now)
+
+    def free(self, number: int, sl: int) -> int:
+        """The cycle from which on packets of an SL may be sent, by their number."""
+        return self._flows.free(number, sl)
 
     def hold(self, queue_pair: QueuePair, now: int) -> None:
         """Lets a queue pair, whose turn it is, send nothing but acknowledges if it has to wait."""
