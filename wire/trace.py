@@ -106,6 +106,7 @@ class Discard(IntEnum):
     LIFE_TIME = 2
     HOQ_LIFE = 3
     STALLED = 4
+    CONSTRAINT = 5
 
 
 class Record(NamedTuple):

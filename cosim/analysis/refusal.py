@@ -18,6 +18,7 @@ _DISCARDED = {
     Discard.LIFE_TIME: "it has been in the switch for its life time",
     Discard.HOQ_LIFE: "it has stood at the head of its queue for HOQLife",
     Discard.STALLED: "its VL is stalled",
+    Discard.CONSTRAINT: "its partition is not the port's",
 }
 
 _OF_PARTITION = (Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT)
