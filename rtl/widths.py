@@ -80,5 +80,5 @@ PORT_BITS: Final = 7
 REASON_BITS: Final = max(Discard).bit_length()
 """Why a packet is discarded (`wire.trace.Discard`)."""
 
-CONSTRAINTS_BITS: Final = PORT_BITS - 1
-"""Packets in a cycle that may not leave by a port: one from each of the others."""
+CONSTRAINTS_BITS: Final = PORT_BITS
+"""Packets in a cycle that may not leave by a port: one from each of the others, and a copy."""

@@ -5,7 +5,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.eligibility import ROOM, data_eligible, send_facts_layout
-from rtl.crossing.queueing import copies_layout, copy_layout
+from rtl.crossing.queueing import InspectionSignature, copies_layout, copy_layout
 from rtl.crossing.queues import PacketQueues
 from rtl.crossing.successors import SuccessorsSignature, packet_layout
 from rtl.rotation import any_of, behind, first_from, select
@@ -14,10 +14,16 @@ from rtl.widths import NEED_BITS
 __all__ = ["CopyQueues", "CopyReturns"]
 
 
+def _open_copies(copies: data.View) -> Value:
+    """The outputs for which a packet is a head as soon as it is the first in its queue."""
+    return Mux(copies.guarded, 0, copies.to)
+
+
 class CopyQueues(wiring.Component):
     """One queue for each data VL that packets come in on, and perhaps one for VL15, in which a packet has one copy.
 
-    The packet that is first in its queue is a head for each of its copies, until that is taken.
+    The packet that is first in its queue is a head for each of its copies, until that is taken; if it is guarded, from
+    when it has been inspected.
 
     Args:
         count: of the queues.
@@ -35,7 +41,9 @@ class CopyQueues(wiring.Component):
             that whose offer the input accepts in this cycle (x_0), of these or others; none if 0. It comes late.
         starts, loads, link, heads: see `PacketQueues`.
         choices: of each output and slot, the queue whose head goes, if one of these goes there on that in this cycle
-            (x_0), one-hot. `oversize`: of each output that needs credits, the mask of slots on which that is oversize.
+            (x_0), one-hot. `oversize`, `rejected`: of each output that needs credits, the masks of slots on which that
+            is oversize, or may not leave.
+        inspection: see `InspectionSignature`.
         copy: see `QueueingSignature`.
     """
 
@@ -68,13 +76,14 @@ class CopyQueues(wiring.Component):
                 "link": Out(SuccessorsSignature(self.packet)),
                 "heads": Out(data.ArrayLayout(self.packet, count)),
                 "choices": Out(data.ArrayLayout(data.ArrayLayout(count, vls + 1), outputs)),
-                "oversize": Out(data.ArrayLayout(vls, credited)),
+                **dict.fromkeys(("oversize", "rejected"), Out(data.ArrayLayout(vls, credited))),
+                "inspection": Out(InspectionSignature(block_bits, credited, vls)),
                 "copy": Out(copy_layout(vls)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Join; heads and requests, queue by queue; which of them goes; what was taken."""
+        """Join; what is inspected; heads and requests, queue by queue; which of them goes; what was taken."""
         m = Module()
         outputs, numbers = range(self.outputs), range(self.count)
         m.submodules.queues = queues = PacketQueues(self.count, self.packet)
@@ -94,14 +103,20 @@ class CopyQueues(wiring.Component):
         # What could go is known when its cycle begins, except for a copy taken in the cycle before: its request
         # lasts a cycle longer, and its output is not available in that cycle.
         left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]  # none, if there is no head
-        visible = [mask & queues.visible[queue].replicate(self.outputs) for queue, mask in enumerate(left)]
+        fresh = Signal(self.vls)  # inspected in the cycle before
+        m.d.sync += fresh.eq(self.inspection.inspected)
+        shown = queues.visible & ~fresh
+        visible = [mask & shown[queue].replicate(self.outputs) for queue, mask in enumerate(left)]
         going = [Signal(self.outputs, name=f"going_{queue}") for queue in numbers]
         slots = [self._slots(m, f"slots_{queue}", queue, queues.heads[queue].key.copies) for queue in numbers]
         slots_of_next = [
             self._slots(m, f"slots_of_next_{queue}", queue, queues.following[queue].key.copies) for queue in numbers
         ]
+        rejected = self._inspect(m, queues)
+        refused = [now & mask[: self.credited] for now, mask in zip(rejected, left, strict=True)]
         goes, lacks = zip(
-            *(self._going(m, queues, queue, left[queue], slots_of_next[queue]) for queue in numbers), strict=True
+            *(self._going(m, queues, queue, left[queue], refused[queue], slots_of_next[queue]) for queue in numbers),
+            strict=True,
         )
         m.d.sync += [now.eq(following) for now, following in zip(going, goes, strict=True)]
         for place, masks, of in (
@@ -114,22 +129,49 @@ class CopyQueues(wiring.Component):
                 by_queue = [mask & Cat(of[queue][o][slot] for o in outputs) for queue, mask in enumerate(masks)]
                 m.d.comb += mask_of_slot.eq(any_of(by_queue))
 
-        served = self._serve(m, going, slots, queues.heads)
+        served = self._serve(m, going, slots, queues.heads, rejected)
         m.d.comb += [
             queues.take.eq(served),
             queues.stays.eq(Cat((mask & (mask - 1)).any() for mask in left)),
         ]
         for queue in numbers:
+            inspected = self.inspection.inspected[queue] if queue < self.vls else Const(0, 1)
             with m.If(queues.starts[queue]):
-                m.d.sync += left[queue].eq(self.copies.to)
+                m.d.sync += left[queue].eq(_open_copies(self.copies))
             with m.Elif(queues.loads[queue]):
-                m.d.sync += left[queue].eq(queues.link.successor.key.copies.to)
+                m.d.sync += left[queue].eq(_open_copies(queues.link.successor.key.copies))
+            with m.Elif(inspected):
+                m.d.sync += left[queue].eq(queues.heads[queue].key.copies.to)
             with m.Elif(served[queue]):
                 m.d.sync += left[queue].eq(left[queue] & ~self.accepted)
         m.d.sync += [self.copy.shared.eq(served), self.copy.more.eq((served & queues.stays).any())]
         return m
 
-    def _serve(self, m: Module, going: list[Signal], slots: list[list[Value]], heads: data.View) -> Signal:
+    def _inspect(self, m: Module, queues: PacketQueues) -> list[Value]:
+        """Which packets wait for it, and of each queue's the mask of outputs where it has been found not to leave.
+
+        That means something only of copies that are left.
+        """
+        inspection, keys = self.inspection, [queues.heads[queue].key.copies for queue in range(self.vls)]
+        held_back = Signal(self.vls)
+        rejected = [Signal(self.credited, name=f"rejected_{queue}") for queue in range(self.vls)]
+        for queue, found in enumerate(rejected):
+            with m.If(queues.starts[queue]):
+                m.d.sync += [held_back[queue].eq(self.copies.guarded), found.eq(0)]
+            with m.Elif(queues.loads[queue]):
+                m.d.sync += [held_back[queue].eq(queues.link.successor.key.copies.guarded), found.eq(0)]
+            with m.Elif(inspection.inspected[queue]):
+                m.d.sync += [held_back[queue].eq(0), found.eq(inspection.rejected)]
+        m.d.comb += [
+            inspection.waiting.eq(queues.visible[: self.vls] & held_back),
+            inspection.first.eq(select(inspection.queue, [queues.heads[queue].first for queue in range(self.vls)])),
+            inspection.to.eq(select(inspection.queue, [copies.to[: self.credited] for copies in keys])),
+        ]
+        return [*rejected, *[Const(0, self.credited)] * (self.count - self.vls)]
+
+    def _serve(
+        self, m: Module, going: list[Signal], slots: list[list[Value]], heads: data.View, rejected: list[Value]
+    ) -> Signal:
         """The queue that is served, one-hot: of those that had a head for the output, each data VL's in turn.
 
         Which output that is comes late, and the slot of an output's offer from far, so each slot of each output has its
@@ -148,9 +190,13 @@ class CopyQueues(wiring.Component):
             going = [Mux(goes, choice, 0) for goes, choice in zip(self.going[o], self.choices[o], strict=True)]
             goes_to.append(select(self.slots[o], going))
         m.d.comb += served.eq(select(self.accepted, goes_to))
-        for o, oversize in enumerate(self.oversize):
+        for o, (oversize, refused) in enumerate(zip(self.oversize, self.rejected, strict=True)):
             of_queues = Cat(heads[queue].key.copies.oversize[o] for queue in data_queues)
-            m.d.comb += oversize.eq(Cat((self.choices[o][vl] & of_queues).any() for vl in data_queues))
+            in_queues = Cat(rejected[queue][o] for queue in data_queues)
+            m.d.comb += [
+                oversize.eq(Cat((self.choices[o][vl] & of_queues).any() for vl in data_queues)),
+                refused.eq(Cat((self.choices[o][vl] & in_queues).any() for vl in data_queues)),
+            ]
         with m.If(served[: self.vls].any()):
             m.d.sync += last.eq(served)
         return served
@@ -168,7 +214,7 @@ class CopyQueues(wiring.Component):
         return slots + [own] * (self.outputs - self.credited)
 
     def _going(
-        self, m: Module, queues: PacketQueues, queue: int, left: Value, slots: list[Value]
+        self, m: Module, queues: PacketQueues, queue: int, left: Value, rejected: Value, slots: list[Value]
     ) -> tuple[Signal, Signal]:
         """Masks of the outputs for which the head of this queue, with these slots, could go in the next cycle, and for
         which it has not the credits."""
@@ -186,14 +232,14 @@ class CopyQueues(wiring.Component):
                 rooms = [facts.room[vl] for vl in range(self.vls)]
                 room = Signal(ROOM, name=f"room_{queue}_{output}")
                 m.d.comb += room.eq(select(slot[: self.vls], rooms) if self.vls > 1 else facts.room[0])
-                swallowed |= oversize
+                swallowed |= oversize | rejected[output]
                 covered = Signal(name=f"covered_{queue}_{output}")
                 m.d.comb += covered.eq(data_eligible(room, key.need, swallowed))
                 fit, starves = ~facts.blocked & covered, ~facts.blocked & ~covered
             unable.append(starves)
             able.append(fit & ~(swallowed & arriving))
         able += [Const(1, 1)] * (self.outputs - self.credited)
-        to = left | Mux(queues.starts[queue], self.copies.to, 0)
+        to = left | Mux(queues.starts[queue], _open_copies(self.copies), 0)
         m.d.comb += [goes.eq(to & Cat(able)), lacks.eq(to[: self.credited] & Cat(unable))]
         return goes, lacks
 

@@ -1,6 +1,7 @@
 """One queue for each input slot: the plain input-queued switch, with its head-of-line blocking."""
 
 from amaranth.hdl import Cat, Module
+from amaranth.lib.wiring import connect, flipped
 
 from rtl.crossing.input_queues import InputQueues
 from rtl.rotation import select
@@ -36,6 +37,10 @@ class FifoQueues(InputQueues):
         if self.vls > 1:
             m.d.comb += [copies.slots[output].eq(packet.slot) for output in range(self.credited)]
         if self.multicast:
+            connect(m, queues.inspection, flipped(port.inspection))
+            m.d.comb += port.rejected.eq(
+                Cat((of & heads.slots_offered[o]).any() for o, of in enumerate(queues.rejected))
+            )
             with m.If(port.has_copies):
                 m.d.comb += copies.eq(port.copies)
         return m

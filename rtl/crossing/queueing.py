@@ -9,7 +9,15 @@ from amaranth.lib.wiring import In, Out
 from rtl.crossing.eligibility import send_facts_layout
 from rtl.widths import LENGTH_BITS, NEED_BITS, SLOT_BITS
 
-__all__ = ["HeadsSignature", "QueueingSignature", "copies_layout", "copy_layout", "routed", "routed_layout"]
+__all__ = [
+    "HeadsSignature",
+    "InspectionSignature",
+    "QueueingSignature",
+    "copies_layout",
+    "copy_layout",
+    "routed",
+    "routed_layout",
+]
 
 
 def copy_layout(vls: int) -> data.StructLayout:
@@ -23,10 +31,11 @@ def copies_layout(outputs: int, credited: int, vls: int) -> data.StructLayout:
     """The copies of a multicast packet.
 
     `to`: mask of the outputs for which there is one. `oversize`, `slots`: of each output that needs credits, whether
-    the copy for it is oversize, and its slot there, if there are several. The others' keep the packet's.
+    the copy for it is oversize, and its slot there, if there are several. The others' keep the packet's. `guarded`: the
+    packet is inspected before it is a head.
     """
     slots = {"slots": data.ArrayLayout(range(vls), credited)} if vls > 1 else {}
-    return data.StructLayout({"to": outputs, "oversize": credited, **slots})
+    return data.StructLayout({"to": outputs, "oversize": credited, "guarded": 1, **slots})
 
 
 def routed_layout(outputs: int) -> data.StructLayout:
@@ -85,21 +94,51 @@ class HeadsSignature(wiring.Signature):
         )
 
 
+class InspectionSignature(wiring.Signature):
+    """The guarded packets of one input as they are inspected (docs/pipeline.md, section 3.8), seen from the queues.
+
+    Members:
+        waiting: mask of the data VLs in whose queue the first packet is to be inspected.
+        queue: one-hot, the one of which is asked `first`, the first block of that packet, and `to`, for which of the
+            outputs that need credits it has a copy; in the same cycle.
+        inspected: mask of the data VL whose packet has been inspected, none or one. `rejected`, with it: mask of the
+            outputs where it may not leave.
+    """
+
+    def __init__(self, block_bits: int, credited: int, vls: int) -> None:
+        super().__init__(
+            {
+                "waiting": Out(vls),
+                "queue": In(vls),
+                "first": Out(block_bits),
+                "to": Out(credited),
+                "inspected": In(vls),
+                "rejected": In(credited),
+            }
+        )
+
+
 class QueueingSignature(wiring.Signature):
     """The queues of one input, seen from them.
 
     Members:
         join, packet, first: a packet joins (cycle e); its first block. `ended`: its end row is being stored, or was.
-        has_copies, copies: it is a multicast packet, and has these; where there are any.
+        has_copies, copies: it is a multicast packet, and has these; `inspection`: of these; where there are any.
         heads: what they ask for and are offered.
         accepted: one-hot, the output whose offer is accepted in this cycle (g+1 = x_0); none if 0.
         oversize: mask of the outputs for which the head that goes, if it is accepted in this cycle (x_0), is oversize.
+        rejected: likewise, where there are copies, that it is a copy that may not leave.
         firsts: likewise, its first block, of each output.
         taken: the first block of the head that goes (x_0). `copy`: whether that is a copy, in the cycle after.
     """
 
     def __init__(self, block_bits: int, outputs: int, credited: int, vls: int, *, multicast: bool) -> None:
-        copies = {"has_copies": In(1), "copies": In(copies_layout(outputs, credited, vls))}
+        copies = {
+            "has_copies": In(1),
+            "copies": In(copies_layout(outputs, credited, vls)),
+            "inspection": Out(InspectionSignature(block_bits, credited, vls)),
+            "rejected": Out(credited),
+        }
         super().__init__(
             {
                 **(copies if multicast else {}),

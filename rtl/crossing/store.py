@@ -14,7 +14,7 @@ from rtl.crossing.causes import CAUSE_BITS, cause_of, reason_of
 from rtl.crossing.copies import CopyReturns
 from rtl.crossing.descriptions import Descriptions
 from rtl.crossing.fifo import FifoQueues
-from rtl.crossing.queueing import HeadsSignature, copies_layout, routed_layout
+from rtl.crossing.queueing import HeadsSignature, InspectionSignature, copies_layout, routed_layout
 from rtl.crossing.reader import PassingRow, Reader, fate_layout, job_layout
 from rtl.crossing.time_limits import LifeClock
 from rtl.crossing.voq import VirtualOutputQueues
@@ -79,8 +79,8 @@ class PacketStore(wiring.Component):
 
     Members:
         fill: packets to be stored.
-        join, packet: a packet joins its queue (cycle e); the one written last. `has_copies`, `copies`: see
-            `QueueingSignature`.
+        join, packet: a packet joins its queue (cycle e); the one written last. Where there are copies,
+            `first`: its first block, and `has_copies`, `copies`, `inspection`: see `QueueingSignature`.
         crossing: how they leave.
         clock: of life time.
     """
@@ -106,7 +106,12 @@ class PacketStore(wiring.Component):
         self.aging = aging
         self.multicast = multicast
         self.block_bits = block_bits(self.pools)
-        copies = {"has_copies": In(1), "copies": In(copies_layout(outputs, credited, self.vls))}
+        copies = {
+            "has_copies": In(1),
+            "copies": In(copies_layout(outputs, credited, self.vls)),
+            "inspection": Out(InspectionSignature(self.block_bits, credited, self.vls)),
+            "first": Out(self.block_bits),
+        }
         super().__init__(
             {
                 **(copies if multicast else {}),
@@ -157,7 +162,12 @@ class PacketStore(wiring.Component):
             queues.taken.eq(acceptance.first),
         ]
         if self.multicast:
-            m.d.comb += [queues.has_copies.eq(self.has_copies), queues.copies.eq(self.copies)]
+            connect(m, queues.inspection, flipped(self.inspection))
+            m.d.comb += [
+                queues.has_copies.eq(self.has_copies),
+                queues.copies.eq(self.copies),
+                self.first.eq(buffer.first),
+            ]
 
         m.submodules.descriptions = descriptions = Descriptions(buffer.blocks, self.block_bits, self.vls)
         m.d.comb += [
@@ -221,22 +231,25 @@ class PacketStore(wiring.Component):
         is known which it is; it comes from far, and that the packet is oversize is joined with it a cycle later."""
         accepted, credited = self.crossing.accepted[: self.credited], range(self.credited)
         offered = queues.heads.slots_offered
-        oversize, cause, ages = Signal(), Signal(CAUSE_BITS), Signal()
+        oversize, rejected, cause, ages = Signal(), Signal(), Signal(CAUSE_BITS), Signal()
         on_data_vl = Cat(~offered[output][self.vls] for output in credited)
         m.d.sync += [
             oversize.eq((accepted & queues.oversize).any()),
             cause.eq(select(accepted, self.crossing.causes)),
             ages.eq((accepted & on_data_vl).any()),
         ]
+        if self.multicast:
+            m.d.sync += rejected.eq((accepted & queues.rejected).any())
 
         # The first reason that applies: these come before its life time, which comes before others.
         fate = Signal(fate_layout(self.block_bits))
-        before = oversize | (cause == cause_of(Discard.INACTIVE))
+        before = rejected | oversize | (cause == cause_of(Discard.INACTIVE))
+        of_packet = Mux(rejected, Discard.CONSTRAINT, Discard.NEIGHBOR_MTU)
         m.d.comb += [
             fate.bad.eq(buffer.verdict.bad),
-            fate.swallowed.eq(oversize | cause.any()),
+            fate.swallowed.eq(rejected | oversize | cause.any()),
             fate.outlived.eq(ages & ~before & buffer.verdict.outlived),
-            fate.reason.eq(Mux(oversize, Discard.NEIGHBOR_MTU, reason_of(cause))),
+            fate.reason.eq(Mux(rejected | oversize, of_packet, reason_of(cause))),
             fate.end.eq(buffer.verdict.end),
         ]
         return fate

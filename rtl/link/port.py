@@ -331,11 +331,17 @@ class LinkPort(wiring.Component):
         m.submodules.xmit_wait = xmit_wait = XmitWait(self._vls + 2)
         m.submodules.link_integrity = link_integrity = LinkIntegrity()
         m.submodules.buffer_overruns = buffer_overruns = BufferOverruns()
+
+        def discarded(reason: Discard) -> Value:
+            return transmitter.packet_discarded & (transmitter.reason == reason)
+
         symbol_error = Signal()
         bad_packet = Signal()
         xmit_constraints = Signal.like(self.xmit_constraints)  # in the cycle before, as they come from all other ports
+        copy_rejected = Signal()  # likewise
         m.d.sync += [
             xmit_constraints.eq(self.xmit_constraints),
+            copy_rejected.eq(discarded(Discard.CONSTRAINT)),
             symbol_error.eq(parts.receiver.received.symbol_error),
             bad_packet.eq(parts.receiver.received.bad_packet),
         ]
@@ -346,9 +352,6 @@ class LinkPort(wiring.Component):
         def link_judged(*results: LinkResult) -> Value:
             result = parts.link_packet_check.result
             return result.valid & Cat(result.result == one for one in results).any()
-
-        def discarded(reason: Discard) -> Value:
-            return transmitter.packet_discarded & (transmitter.reason == reason)
 
         # PortRcvErrors and PortRcvSwitchRelayErrors are the sums of their details.
         physical = judged(Verdict.PHYSICAL) | link_judged(LinkResult.MALFORMED, LinkResult.LPCRC)
@@ -385,8 +388,8 @@ class LinkPort(wiring.Component):
             Counter.RCV_ERRORS: rcv_errors.any(),
             Counter.RCV_REMOTE_PHYSICAL_ERRORS: judged(Verdict.REMOTE),
             Counter.RCV_SWITCH_RELAY_ERRORS: Cat(relay_errors).any(),
-            Counter.XMIT_DISCARDS: transmitter.packet_discarded,
-            Counter.XMIT_CONSTRAINT_ERRORS: xmit_constraints.any(),
+            Counter.XMIT_DISCARDS: transmitter.packet_discarded & (transmitter.reason != Discard.CONSTRAINT),
+            Counter.XMIT_CONSTRAINT_ERRORS: copy_rejected | xmit_constraints.any(),
             Counter.RCV_CONSTRAINT_ERRORS: judged(Verdict.RCV_CONSTRAINT),
             Counter.LOCAL_LINK_INTEGRITY_ERRORS: link_integrity.exceeded,
             Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS: buffer_overruns.exceeded,
@@ -405,7 +408,7 @@ class LinkPort(wiring.Component):
         }
         amounts: _Moves = {
             Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
-            Counter.XMIT_CONSTRAINT_ERRORS: xmit_constraints,
+            Counter.XMIT_CONSTRAINT_ERRORS: xmit_constraints + copy_rejected,
             Detail.LOCAL_PHYSICAL_ERRORS: physical_errors[0] + physical_errors[1],
         }
         if self._vls > 1:

@@ -130,13 +130,14 @@ def amounts_layout(vls: int) -> data.StructLayout:
 def most_counted(register: int, vls: int, cycles: int) -> int:
     """The most that a counter may have counted in so many cycles.
 
-    A packet's words have come, or gone, one a cycle. Packets of which a port objects to the partition have headers. The
-    agent has one packet at a time.
+    A packet's words have come, or gone, one a cycle. Packets of which a port objects to the partition have headers, and
+    it discards one copy at a time. The agent has one packet at a time.
     """
     if register in LENGTHS:
         return (1 << LENGTH_BITS) - 1 + cycles
     if register == Counter.XMIT_CONSTRAINT_ERRORS:
-        return ((1 << CONSTRAINTS_BITS) - 1) * -(-cycles // (MIN_PKT_LEN_RAW + 1))
+        others = (1 << CONSTRAINTS_BITS - 1) - 1
+        return others * -(-cycles // (MIN_PKT_LEN_RAW + 1)) + (cycles + 1) // 2
     if register == Counter.LINK_ERROR_RECOVERY:
         return vls * cycles
     agents = register in (Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from amaranth.hdl import Const, Module, Mux, Signal, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -11,10 +11,12 @@ from rtl.crossing.store import InputSignature, PacketStore
 from rtl.crossing.time_limits import CLOCK_AT_RESET, LifeClock
 from rtl.link.packet_check import AdmissionSignature
 from rtl.management.told_events import WrongPKey
+from rtl.switch.inspection import Inspection
 from rtl.switch.p_key_tables import p_key_change_layout
 from rtl.switch.partition import Partition
 from rtl.switch.route import Route, RoutingSignature
 from rtl.widths import FREE_BITS, LENGTH_BITS
+from wire.codes import LNH
 from wire.parameters import SwitchParameters
 
 __all__ = ["Input", "input_pools"]
@@ -56,7 +58,7 @@ class Input(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Header, partition, joining, store."""
+        """Header, partition, joining, store, inspection."""
         m = Module()
         parameters = self.parameters
         ports, vls = parameters.ports, parameters.vls
@@ -77,31 +79,27 @@ class Input(wiring.Component):
         packet = Signal(routed_layout(ports + 1))
         has_copies, copies = Signal(), Signal(copies_layout(ports + 1, ports, vls))
         m.submodules.partition = partition = Partition(ports)
-        checked = route.arrival | route.departure
+        accept = Signal()
+        guarded = route.has_copies & route.copies.guarded
         m.d.comb += [
+            accept.eq(admission.acceptable & ~route.refused),
             partition.input.eq(self.routing.input),
             partition.change.eq(self.p_key_change),
             partition.header.eq(header),
             partition.arrival.eq(route.arrival),
             partition.departure.eq(route.departure),
+            partition.guarded.eq(guarded),
+            partition.accept.eq(accept),
             partition.output.eq(packet.output),
             partition.received.eq(admission.received),
             admission.constraint.eq(partition.verdict),
             self.xmit_constraint.eq(Mux(admission.xmit_constraint, 1 << packet.output, 0)),
         ]
 
-        constrained, wrong = admission.constrained, self.wrong_p_key
-        m.d.comb += [
-            wrong.valid.eq(constrained.valid & partition.has_p_key),
-            *(wrong[name].eq(constrained[name]) for name in ("slid", "dlid", "sl")),
-            wrong.p_key.eq(partition.p_key),
-        ]
-        m.d.sync += wrong.port.eq(Mux(admission.xmit_constraint, packet.output, self.routing.input) + 1)
-
         # Joining the queue: at h+2, or, from a 1X port to a 4X one, as soon as the rest arrives in time
-        # (section 3.5), and not before its partition is known to be right. A packet that ends before that is
-        # cancelled. Store-and-forward waits for the end of each.
-        accept = Signal()
+        # (section 3.5), and not before its partition is known to be right, or its P_Key is known that is looked for
+        # later. A packet that ends before that is cancelled. Store-and-forward waits for the end of each.
+        checked = route.arrival | route.departure | (guarded & partition.keyed)
         at_once = Signal()
         waiting = Signal()
         # Which of two rows is enough the route says late, so both are kept.
@@ -110,7 +108,6 @@ class Input(wiring.Component):
         accepted = Signal()  # in the cycle before
         waits = Const(1) if parameters.forwarding == "store-and-forward" else route.slower | checked
         ahead = header.n - (header.n >> 2)
-        m.d.comb += accept.eq(admission.acceptable & ~route.refused)
         m.d.sync += [
             admission.relay.eq(route.relay),
             admission.refused.eq(route.refused),
@@ -159,4 +156,51 @@ class Input(wiring.Component):
             store.clock.eq(clock),
             self.free.eq(store.fill.free),
         ]
+        self._inspect(m, has_copies & copies.guarded, packet.output)
         return m
+
+    def _inspect(self, m: Module, guarded: Value, output: Value) -> None:
+        """Where ports check what leaves: multicast packets first in their queues, `guarded` saying that this one joins.
+
+        What is told of wrong P_Keys is of these, or of a packet whose verdict it is, which would have gone to `output`.
+        """
+        store: PacketStore = m.submodules.store
+        partition: Partition = m.submodules.partition
+        route: Route = m.submodules.route
+        constrained, wrong = self.admission.constrained, self.wrong_p_key
+        blocks = sum(store.pools) + len(store.pools)
+        m.submodules.inspection = inspection = Inspection(len(route.outbound), store.vls, store.block_bits, blocks)
+        connect(m, inspection.queues, store.inspection)
+        raw = Signal()
+        with m.If(self.admission.header.valid):
+            m.d.sync += raw.eq(self.admission.header.lnh < LNH.IBA_LOCAL)
+        m.d.comb += [
+            inspection.join.eq(store.join & guarded),
+            inspection.first.eq(store.first),
+            inspection.packet.raw.eq(raw),
+            inspection.packet.has_p_key.eq(partition.has_p_key),
+            inspection.packet.p_key.eq(partition.p_key),
+            *(inspection.packet[name].eq(constrained[name]) for name in ("slid", "dlid", "sl")),
+            inspection.outbound.eq(route.outbound),
+            inspection.raw_outbound.eq(route.raw_outbound),
+            inspection.free.eq(partition.free),
+            partition.other_table.eq(inspection.table_number),
+            partition.other_key.eq(inspection.p_key),
+            inspection.has.eq(partition.has),
+        ]
+
+        of_verdict, was_of_verdict, port = Signal(), Signal(), Signal.like(wrong.port)
+        m.d.comb += [
+            of_verdict.eq(constrained.valid & partition.has_p_key),
+            wrong.valid.eq(of_verdict | inspection.wrong.valid),
+            *(
+                wrong[name].eq(Mux(was_of_verdict, constrained[name], inspection.wrong[name]))
+                for name in ("slid", "dlid", "sl")
+            ),
+            wrong.p_key.eq(Mux(was_of_verdict, partition.p_key, inspection.wrong.p_key)),
+            wrong.port.eq(Mux(was_of_verdict, port, inspection.wrong.port)),
+        ]
+        m.d.sync += [
+            was_of_verdict.eq(of_verdict),
+            port.eq(Mux(self.admission.xmit_constraint, output, self.routing.input) + 1),
+        ]

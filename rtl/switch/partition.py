@@ -34,13 +34,18 @@ class Partition(wiring.Component):
     Members:
         input: its number, and that of the port's table.
         change: of any port's table.
-        header: in cycle h+1, and with it what of the packet is checked: on `arrival`, on `departure`.
-        standing: in that cycle, the index of the row by which the judgement stands that was made of a P_Key: K + 3.
+        header: in cycle h+1, and with it what of the packet is checked: on `arrival`, on `departure`; whether it is
+            `guarded`; `accept`: that it is accepted.
+        keyed: in that cycle, it has a P_Key. `standing`: the index of the row by which the judgement stands that was
+            made of that: K + 3.
         output: where it goes, from h+2 on; the last is no port's.
         received: rows, a cycle after the wires.
-        has_p_key, p_key: whether the packet has one, and which, in the cycle of its verdict.
+        has_p_key, p_key: whether the packet, checked or guarded, has one, and which, in the cycle in which it joins its
+            queue and in that of its verdict.
         verdict: the objection to the packet, 0 for none, from c_K + 4 on; of one without a P_Key from h+2 on. `right`:
             there is none.
+        free: nothing of a packet is looked for in this cycle. `other_table`, `other_key`: then this is. `has`: what was
+            looked for in the cycle before is there.
     """
 
     def __init__(self, ports: int) -> None:
@@ -52,6 +57,9 @@ class Partition(wiring.Component):
                 "header": In(PacketHeader),
                 "arrival": In(1),
                 "departure": In(1),
+                "guarded": In(1),
+                "accept": In(1),
+                "keyed": Out(1),
                 "standing": Out(LENGTH_BITS),
                 "output": In(range(ports + 1)),
                 "received": In(ReceivedRow),
@@ -59,6 +67,10 @@ class Partition(wiring.Component):
                 "p_key": Out(P_KEY_BITS),
                 "right": Out(1),
                 "verdict": Out(Verdict),
+                "free": Out(1),
+                "other_table": In(range(ports)),
+                "other_key": In(P_KEY_BITS),
+                "has": Out(1),
             }
         )
 
@@ -70,13 +82,16 @@ class Partition(wiring.Component):
         # Cycle h+1: what is checked. Raw packets have no P_Key, nor those that end less than three rows behind it.
         is_iba, has_grh = header.lnh >= LNH.IBA_LOCAL, header.lnh == LNH.IBA_GLOBAL
         behind_grh, behind_lrh = _P_KEY_ROW_BEHIND_GRH + _STANDING, _P_KEY_ROW + _STANDING
-        m.d.comb += self.standing.eq(Mux(has_grh, behind_grh, behind_lrh))
         is_long_enough = ~Mux(has_grh, below(header.n, behind_grh), below(header.n, behind_lrh))
+        m.d.comb += [
+            self.standing.eq(Mux(has_grh, behind_grh, behind_lrh)),
+            self.keyed.eq(is_iba & is_long_enough),
+        ]
         searched = Signal()
         row_before = Signal.like(received.index)
         with m.If(header.valid):
             m.d.sync += [
-                searched.eq(is_iba & is_long_enough),
+                searched.eq(self.keyed & self.accept & (self.arrival | self.departure | self.guarded)),
                 row_before.eq(Mux(has_grh, _P_KEY_ROW_BEHIND_GRH - 1, _P_KEY_ROW - 1)),
             ]
 
@@ -98,20 +113,22 @@ class Partition(wiring.Component):
         with m.If(comes):
             m.d.sync += kept.eq(key)
 
-        # The table of arrival is looked into in c_K + 1, for members of both kinds, that of departure in c_K + 2. Where
-        # the output is no port nothing is checked, but Verilog would read X behind the tables.
+        # The table of arrival is looked into in c_K + 1, for members of both kinds, that of departure in c_K + 2; in
+        # other cycles any. Where the output is no port nothing is checked, but Verilog would read X behind the tables.
         m.submodules.tables = tables = PKeyTables(self.ports)
         departing = Signal(range(self.ports))
         m.d.sync += departing.eq(Mux(self.output == self.ports, 0, self.output))
+        says_arrives, says_departs = Signal(), Signal()
         m.d.comb += [
             tables.change.eq(self.change),
-            tables.table_number.eq(Mux(follows, self.input, departing)),
-            tables.key.eq(Mux(follows, Cat(key[:-1], Const(1)), kept)),
+            tables.table_number.eq(Mux(comes, self.input, Mux(says_arrives, departing, self.other_table))),
+            tables.key.eq(Mux(comes, Cat(key[:-1], Const(1)), Mux(says_arrives, kept, self.other_key))),
+            self.free.eq(~comes & ~says_arrives),
+            self.has.eq(tables.has),
         ]
 
         # What is checked is wrong until the table says that it has the P_Key.
         wrong_arrival, wrong_departure = Signal(), Signal()
-        says_arrives, says_departs = Signal(), Signal()
         m.d.sync += [says_arrives.eq(comes), says_departs.eq(says_arrives)]
         with m.If(says_arrives & tables.has):
             m.d.sync += wrong_arrival.eq(0)

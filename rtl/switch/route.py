@@ -90,6 +90,7 @@ class Route(wiring.Component):
         has_copies, copies: it is a multicast packet, which has these instead.
         slower: it comes from a 1X port and goes to a 4X one.
         arrival, departure: its partition is checked, by the port that it comes by, by the one that it goes to.
+        outbound, raw_outbound: masks of the outputs that check P_Keys and raw packets on departure, as visible.
         free: free blocks of this input's slots.
     """
 
@@ -114,6 +115,8 @@ class Route(wiring.Component):
                 "slower": Out(1),
                 "arrival": Out(1),
                 "departure": Out(1),
+                "outbound": Out(ports),
+                "raw_outbound": Out(ports),
                 "free": In(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
             }
         )
@@ -182,7 +185,7 @@ class Route(wiring.Component):
                 candidate.vl_map.eq(~is_vl15 & ((vl >= self.vls) | ~facts.operational.bit_select(vl, 1))),
                 candidate.oversize.eq(~permissive & too_long.bit_select(facts.mtu, 1)),
                 candidate.slower.eq(narrower[output] | (own_narrow & (permissive | to_many))),
-                candidate.departure.eq(~is_vl15 & ~to_many & Mux(is_raw, facts.raw_outbound, facts.outbound)),
+                candidate.departure.eq(~is_vl15 & Mux(is_raw, facts.raw_outbound, facts.outbound)),
             ]
             candidates.append(candidate)
 
@@ -203,7 +206,9 @@ class Route(wiring.Component):
             self.oversize.eq(found.oversize & ~to_many),
             self.slower.eq(found.slower),
             self.arrival.eq(~is_vl15 & Mux(is_raw, routing.raw_inbound, routing.inbound)),
-            self.departure.eq(found.departure),
+            self.departure.eq(found.departure & ~to_many),
+            self.outbound.eq(Cat(facts.outbound for facts in outputs)),
+            self.raw_outbound.eq(Cat(facts.raw_outbound for facts in outputs)),
             self.refused.eq(no_room | Mux(to_many, ~multicast.copies.any(), no_route | loop | found.vl_map)),
         ]
         with m.If(to_many & ~multicast.copies.any()):
@@ -232,6 +237,7 @@ class Route(wiring.Component):
             multicast.no_vl.eq(Cat(candidate.vl_map for candidate in candidates)),
             copies.to.eq(multicast.copies),
             copies.oversize.eq(Cat(candidate.oversize for candidate in candidates)),
+            copies.guarded.eq((multicast.copies & Cat(candidate.departure for candidate in candidates)).any()),
         ]
         if self.vls > 1:
             m.d.comb += [copies.slots[output].eq(candidate.vl) for output, candidate in enumerate(candidates)]
