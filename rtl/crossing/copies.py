@@ -103,7 +103,7 @@ class CopyQueues(wiring.Component):
         # What could go is known when its cycle begins, except for a copy taken in the cycle before: its request
         # lasts a cycle longer, and its output is not available in that cycle.
         left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]  # none, if there is no head
-        fresh = Signal(self.vls)  # inspected in the cycle before
+        fresh = Signal(self.count)  # inspected in the cycle before
         m.d.sync += fresh.eq(self.inspection.inspected)
         shown = queues.visible & ~fresh
         visible = [mask & shown[queue].replicate(self.outputs) for queue, mask in enumerate(left)]

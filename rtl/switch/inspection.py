@@ -33,8 +33,8 @@ class Inspection(wiring.Component):
         join, first, packet: a guarded packet joins its queue (cycle e), its first block.
         queues: where it waits.
         outbound, raw_outbound: masks of the ports that check P_Keys and raw packets on departure, as visible.
-        free: the input's tables may be looked into in this cycle. `table_number`, `p_key`: in which, and what for. `has`:
-            it is there, in the cycle after.
+        free: the input's tables may be looked into in this cycle. `table_number`, `p_key`: in which, and what for.
+            `has`: it is there, in the cycle after.
         wrong: a copy is rejected for its P_Key, in cycle l_j + 2; the rest is here in the next.
     """
 

@@ -22,6 +22,7 @@ OUTPUTS = 4
 CREDITED = 3
 BLOCKS = 24
 BLOCK_BITS = 5
+NEVER = 10**9
 AMPLE = (1 << NEED_BITS) - 1
 """Room for a head of any size."""
 
@@ -49,14 +50,17 @@ class Packet:
     left: dict[int, int]  # slots of its copies by output
     oversize: set[int]
     joined: int
-    ended: int = 10**9
+    ended: int = NEVER
+    guarded: bool = False
+    open_from: int = 0  # if guarded, the cycle from which on it is a head
+    rejected: set[int] = field(default_factory=set)
 
     def may_go(self, output: int, facts: Facts, last: "Packet", cycle: int) -> bool:
         """In the cycle after one with these facts; if it is swallowed, LAST of its queue has to have ended."""
         slot = self.left[output]
         if output >= CREDITED:
             return True
-        swallowed = facts.swallows[slot] or (slot != VL15 and output in self.oversize)
+        swallowed = facts.swallows[slot] or (slot != VL15 and output in self.oversize | self.rejected)
         if slot != VL15 and facts.blocked:
             return False
         if swallowed:
@@ -83,15 +87,20 @@ class Reference:
         self.queues[queue].append(packet)
         self.last[queue] = packet
 
-    def heads(self, cycle: int, place: Place) -> list[Queue]:
-        output, slot = place
-        found = []
+    def firsts(self, cycle: int) -> dict[Queue, Packet]:
+        """Of each queue what would be a head, guarded or not."""
+        found = {}
         for queue, packets in self.queues.items():
-            if packets and packets[0].left.get(output) == slot:
+            if packets:
                 joined, emptied = packets[0].joined, self.emptied[queue]
                 if cycle >= (joined + 1 if emptied < joined - 1 else emptied + 5):
-                    found.append(queue)
+                    found[queue] = packets[0]
         return found
+
+    def heads(self, cycle: int, place: Place) -> list[Queue]:
+        output, slot = place
+        firsts = self.firsts(cycle).items()
+        return [queue for queue, first in firsts if first.left.get(output) == slot and cycle >= first.open_from]
 
     def eligible(self, cycle: int, place: Place, facts: list[Facts]) -> list[Queue]:
         def may_go(queue: Queue) -> bool:
@@ -129,7 +138,8 @@ def some_packet(rng: random.Random, first: int, cycle: int) -> Packet:
     outputs = rng.sample(range(OUTPUTS), rng.randrange(1, OUTPUTS + 1) if multicast else 1)
     slots = {o: pool if o >= CREDITED or pool == VL15 else rng.randrange(VLS) for o in outputs}
     oversize = {o for o in outputs if o < CREDITED and rng.random() < 0.2}
-    return Packet(first, pool, need, multicast, slots, oversize, cycle)
+    guarded = multicast and rng.random() < 0.4
+    return Packet(first, pool, need, multicast, slots, oversize, cycle, guarded=guarded, open_from=NEVER * guarded)
 
 
 def other_facts(rng: random.Random) -> list[Facts]:
@@ -185,6 +195,21 @@ def test_each_copy_left_is_a_head_and_kinds_and_queues_take_turns(queueing: Lite
                     choices[output] = slot, eligible
                     seen["several"] += len(eligible) > 1
 
+            # A guarded packet is inspected, two cycles before it is a head.
+            firsts = reference.firsts(cycle)
+            waiting = [packet for packet in firsts.values() if packet.guarded and packet.open_from == NEVER]
+            assert ctx.get(port.inspection.waiting) == sum(1 << packet.pool for packet in waiting)
+            ctx.set(port.inspection.inspected, 0)
+            if waiting and rng.random() < 0.3:
+                inspected = rng.choice(waiting)
+                ctx.set(port.inspection.queue, 1 << inspected.pool)
+                assert ctx.get(port.inspection.first) == inspected.first
+                assert ctx.get(port.inspection.to) == sum(1 << o for o in inspected.left if o < CREDITED)
+                inspected.rejected = {o for o in range(CREDITED) if rng.random() < 0.5}
+                ctx.set(port.inspection.inspected, 1 << inspected.pool)
+                ctx.set(port.inspection.rejected, sum(1 << o for o in inspected.rejected))
+                inspected.open_from = cycle + 2
+
             # An offer is accepted. Slots of outputs that made none are anything.
             for o in range(OUTPUTS):
                 ctx.set(heads.slots_offered[o], 1 << (offers[o][0] if o in offers else rng.randrange(VLS + 1)))
@@ -199,6 +224,9 @@ def test_each_copy_left_is_a_head_and_kinds_and_queues_take_turns(queueing: Lite
                 ctx.set(port.taken, taken.first)
                 oversize = slot != VL15 and output in taken.oversize
                 assert output >= CREDITED or ctx.get(port.oversize) >> output & 1 == oversize
+                rejected = slot != VL15 and output in taken.rejected
+                assert output >= CREDITED or ctx.get(port.rejected) >> output & 1 == rejected
+                seen["rejected"] += rejected
                 not_available[output] = cycle - 1
                 seen["last" if not taken.left else "copy"] += 1
             offers = {}
@@ -224,6 +252,7 @@ def test_each_copy_left_is_a_head_and_kinds_and_queues_take_turns(queueing: Lite
                 ctx.set(port.has_copies, joins.multicast)
                 ctx.set(port.copies.to, sum(1 << o for o in joins.left))
                 ctx.set(port.copies.oversize, sum(1 << o for o in joins.oversize))
+                ctx.set(port.copies.guarded, joins.guarded)
                 for o in range(CREDITED):
                     ctx.set(port.copies.slots[o], joins.left.get(o, 0) % VLS)
             if joins is not None:
@@ -240,7 +269,7 @@ def test_each_copy_left_is_a_head_and_kinds_and_queues_take_turns(queueing: Lite
             await ctx.tick()
 
     Simulation(dut).run(bench)
-    assert min(seen["several"], seen["copy"]) > 30, seen
+    assert min(seen["several"], seen["copy"], seen["rejected"]) > 30, seen
 
 
 @dataclass

@@ -45,7 +45,7 @@ _design = cache(_Design)
 class Packet:
     """A packet on the wires of the port, its row 0 in cycle `start`, its rows `step` cycles apart.
 
-    `cut`: it ends before row n, at this one.
+    `cut`: it ends before row n, at this one. `guarded`: its P_Key is wanted later.
     """
 
     start: int
@@ -57,6 +57,7 @@ class Packet:
     departure: bool
     step: int = 1
     cut: int | None = None
+    guarded: bool = False
 
     @property
     def last(self) -> int:
@@ -77,6 +78,14 @@ class Packet:
         if self.lnh not in ROW or self.n < ROW[self.lnh] + 3:
             return None
         return self.start + self.step * ROW[self.lnh]
+
+    @property
+    def taken(self) -> set[int]:
+        """The cycles in which the tables are looked into for it, or could be."""
+        wanted = self.arrival or self.departure or self.guarded
+        if not wanted or self.searched is None or self.last <= ROW[self.lnh]:
+            return set()
+        return {self.searched + 1, self.searched + 2}
 
     def rows(self, rng: random.Random) -> dict[int, dict[str, int]]:
         """What is found of each row, by the cycle after the one in which it is on the wires."""
@@ -107,8 +116,22 @@ def expected(packet: Packet, tables: WrittenTables, own: int) -> Verdict:
     return Verdict.XMIT_CONSTRAINT if packet.departure and not departs else Verdict.GOOD
 
 
-def judge(packets: list[Packet], accesses: dict[int, dict[str, int]], ports: int, own: int, seed: int) -> list[Verdict]:
-    """The verdict in each cycle; in those without a header, what is said of one means nothing."""
+Other = tuple[int, int, bool]
+"""Of what else is looked for: the table's port, the P_Key, and whether it is there."""
+
+
+def judge(
+    packets: list[Packet],
+    accesses: dict[int, dict[str, int]],
+    ports: int,
+    own: int,
+    seed: int,
+    others: dict[int, Other] | None = None,
+) -> list[Verdict]:
+    """The verdict in each cycle; in those without a header, what is said of one means nothing.
+
+    OTHERS gets what else is found, by the cycle in which it is looked for.
+    """
     rng = random.Random(seed)
     rows: dict[int, dict[str, int]] = {}
     for packet in packets:
@@ -125,11 +148,21 @@ def judge(packets: list[Packet], accesses: dict[int, dict[str, int]], ports: int
             ctx.set(dut.header, {"valid": 1, "lnh": packet.lnh, "n": packet.n} if packet else {"lnh": rng.randrange(4)})
             ctx.set(dut.arrival, packet.arrival if packet else rng.randrange(2))
             ctx.set(dut.departure, packet.departure if packet else rng.randrange(2))
+            ctx.set(dut.guarded, packet.guarded if packet else rng.randrange(2))
+            ctx.set(dut.accept, packet is not None)
+            if others is not None:
+                if cycle - 1 in others:
+                    others[cycle - 1] = (*others[cycle - 1][:2], bool(ctx.get(dut.has)))
+                port, p_key = rng.randrange(ports), rng.choice(POOL)
+                ctx.set(dut.other_table, port)
+                ctx.set(dut.other_key, p_key)
             if cycle in outputs:
                 ctx.set(dut.output, outputs[cycle])
             ctx.set(dut.received, rows.get(cycle, {"data": rng.getrandbits(32), "index": rng.choice((3, 13))}))
             ctx.set(design.turns.access, accesses.get(cycle, {}))
             found.append(Verdict(ctx.get(dut.verdict)))
+            if others is not None and ctx.get(dut.free):
+                others[cycle] = port + 1, p_key, False
             await ctx.tick()
 
     design.simulation.run(bench)
@@ -160,6 +193,7 @@ def test_random_packets_and_tables_that_are_written_meanwhile(seed: int, ports: 
             arrival=rng.random() < 0.4,
             departure=rng.random() < 0.7,
             step=rng.choice([1, 1, 1, 4]),
+            guarded=rng.random() < 0.3,
         )
         packet.departure &= packet.output != ports
         if rng.random() < 0.2:
@@ -167,7 +201,8 @@ def test_random_packets_and_tables_that_are_written_meanwhile(seed: int, ports: 
         packets.append(packet)
         # What is cut by a row that begins no packet is followed by another row at least.
         start = packet.end + packet.step * (1 if packet.cut is None else 2) + rng.choice([0, 0, 0, 1, 7])
-    found = judge(packets, tables.accesses, ports, own, seed)
+    others: dict[int, Other] = {}
+    found = judge(packets, tables.accesses, ports, own, seed, others)
     seen: dict[Verdict, int] = defaultdict(int)
     for packet, following in pairwise(packets):
         verdict = expected(packet, tables, own)
@@ -182,6 +217,14 @@ def test_random_packets_and_tables_that_are_written_meanwhile(seed: int, ports: 
             assert found[packet.end + 1] == verdict, packet
             seen[verdict] += 1
     assert min(seen[verdict] for verdict in (Verdict.GOOD, Verdict.RCV_CONSTRAINT, Verdict.XMIT_CONSTRAINT)) > 10
+
+    # In all other cycles something else may be looked for.
+    taken = set().union(*(packet.taken for packet in packets))
+    assert set(range(len(found))) - set(others) == taken
+    others.popitem()  # what is looked for in the last cycle is not found any more
+    for cycle, (port, p_key, has) in others.items():
+        assert has == tables.has(port, p_key, cycle, departs=True), cycle
+    assert 10 < sum(has for _, _, has in others.values()) < len(others) - 10
 
 
 def verdict_of(packet: Packet, tables: WrittenTables | None = None, own: int = 1) -> Verdict:
