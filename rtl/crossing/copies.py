@@ -41,8 +41,7 @@ class CopyQueues(wiring.Component):
             that whose offer the input accepts in this cycle (x_0), of these or others; none if 0. It comes late.
         starts, loads, link, heads: see `PacketQueues`.
         choices: of each output and slot, the queue whose head goes, if one of these goes there on that in this cycle
-            (x_0), one-hot. `oversize`, `rejected`: of each output that needs credits, the masks of slots on which that
-            is oversize, or may not leave.
+            (x_0), one-hot. `oversize`: of each output that needs credits, the mask of slots on which that is oversize.
         inspection: see `InspectionSignature`.
         copy: see `QueueingSignature`.
     """
@@ -76,7 +75,7 @@ class CopyQueues(wiring.Component):
                 "link": Out(SuccessorsSignature(self.packet)),
                 "heads": Out(data.ArrayLayout(self.packet, count)),
                 "choices": Out(data.ArrayLayout(data.ArrayLayout(count, vls + 1), outputs)),
-                **dict.fromkeys(("oversize", "rejected"), Out(data.ArrayLayout(vls, credited))),
+                "oversize": Out(data.ArrayLayout(vls, credited)),
                 "inspection": Out(InspectionSignature(block_bits, credited, vls)),
                 "copy": Out(copy_layout(vls)),
             }
@@ -129,7 +128,7 @@ class CopyQueues(wiring.Component):
                 by_queue = [mask & Cat(of[queue][o][slot] for o in outputs) for queue, mask in enumerate(masks)]
                 m.d.comb += mask_of_slot.eq(any_of(by_queue))
 
-        served = self._serve(m, going, slots, queues.heads, rejected)
+        served = self._serve(m, going, slots, queues.heads)
         m.d.comb += [
             queues.take.eq(served),
             queues.stays.eq(Cat((mask & (mask - 1)).any() for mask in left)),
@@ -144,7 +143,14 @@ class CopyQueues(wiring.Component):
                 m.d.sync += left[queue].eq(queues.heads[queue].key.copies.to)
             with m.Elif(served[queue]):
                 m.d.sync += left[queue].eq(left[queue] & ~self.accepted)
-        m.d.sync += [self.copy.shared.eq(served), self.copy.more.eq((served & queues.stays).any())]
+        # What has been found stays while anything is left, and one cycle more.
+        accepted = Signal(self.credited)  # in the cycle before
+        m.d.sync += [
+            self.copy.shared.eq(served),
+            self.copy.more.eq((served & queues.stays).any()),
+            accepted.eq(self.accepted),
+        ]
+        m.d.comb += self.copy.rejected.eq((select(self.copy.shared, rejected[: self.vls]) & accepted).any())
         return m
 
     def _inspect(self, m: Module, queues: PacketQueues) -> list[Value]:
@@ -169,9 +175,7 @@ class CopyQueues(wiring.Component):
         ]
         return [*rejected, *[Const(0, self.credited)] * (self.count - self.vls)]
 
-    def _serve(
-        self, m: Module, going: list[Signal], slots: list[list[Value]], heads: data.View, rejected: list[Value]
-    ) -> Signal:
+    def _serve(self, m: Module, going: list[Signal], slots: list[list[Value]], heads: data.View) -> Signal:
         """The queue that is served, one-hot: of those that had a head for the output, each data VL's in turn.
 
         Which output that is comes late, and the slot of an output's offer from far, so each slot of each output has its
@@ -190,13 +194,9 @@ class CopyQueues(wiring.Component):
             going = [Mux(goes, choice, 0) for goes, choice in zip(self.going[o], self.choices[o], strict=True)]
             goes_to.append(select(self.slots[o], going))
         m.d.comb += served.eq(select(self.accepted, goes_to))
-        for o, (oversize, refused) in enumerate(zip(self.oversize, self.rejected, strict=True)):
+        for o, oversize in enumerate(self.oversize):
             of_queues = Cat(heads[queue].key.copies.oversize[o] for queue in data_queues)
-            in_queues = Cat(rejected[queue][o] for queue in data_queues)
-            m.d.comb += [
-                oversize.eq(Cat((self.choices[o][vl] & of_queues).any() for vl in data_queues)),
-                refused.eq(Cat((self.choices[o][vl] & in_queues).any() for vl in data_queues)),
-            ]
+            m.d.comb += oversize.eq(Cat((self.choices[o][vl] & of_queues).any() for vl in data_queues))
         with m.If(served[: self.vls].any()):
             m.d.sync += last.eq(served)
         return served

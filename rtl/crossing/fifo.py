@@ -38,9 +38,6 @@ class FifoQueues(InputQueues):
             m.d.comb += [copies.slots[output].eq(packet.slot) for output in range(self.credited)]
         if self.multicast:
             connect(m, queues.inspection, flipped(port.inspection))
-            m.d.comb += port.rejected.eq(
-                Cat((of & heads.slots_offered[o]).any() for o, of in enumerate(queues.rejected))
-            )
             with m.If(port.has_copies):
                 m.d.comb += copies.eq(port.copies)
         return m

@@ -22,9 +22,9 @@ __all__ = [
 
 def copy_layout(vls: int) -> data.StructLayout:
     """Whether a head that is taken is a copy, and which: `shared`, mask of the data VL whose queue it is first in, none
-    if it is no copy; `more`: other copies of the packet are left.
+    if it is no copy; `more`: other copies of the packet are left; `rejected`: it may not leave.
     """
-    return data.StructLayout({"shared": vls, "more": 1})
+    return data.StructLayout({"shared": vls, "more": 1, "rejected": 1})
 
 
 def copies_layout(outputs: int, credited: int, vls: int) -> data.StructLayout:
@@ -127,7 +127,6 @@ class QueueingSignature(wiring.Signature):
         heads: what they ask for and are offered.
         accepted: one-hot, the output whose offer is accepted in this cycle (g+1 = x_0); none if 0.
         oversize: mask of the outputs for which the head that goes, if it is accepted in this cycle (x_0), is oversize.
-        rejected: likewise, where there are copies, that it is a copy that may not leave.
         firsts: likewise, its first block, of each output.
         taken: the first block of the head that goes (x_0). `copy`: whether that is a copy, in the cycle after.
     """
@@ -137,7 +136,6 @@ class QueueingSignature(wiring.Signature):
             "has_copies": In(1),
             "copies": In(copies_layout(outputs, credited, vls)),
             "inspection": Out(InspectionSignature(block_bits, credited, vls)),
-            "rejected": Out(credited),
         }
         super().__init__(
             {

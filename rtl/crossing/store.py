@@ -231,18 +231,17 @@ class PacketStore(wiring.Component):
         is known which it is; it comes from far, and that the packet is oversize is joined with it a cycle later."""
         accepted, credited = self.crossing.accepted[: self.credited], range(self.credited)
         offered = queues.heads.slots_offered
-        oversize, rejected, cause, ages = Signal(), Signal(), Signal(CAUSE_BITS), Signal()
+        oversize, cause, ages = Signal(), Signal(CAUSE_BITS), Signal()
         on_data_vl = Cat(~offered[output][self.vls] for output in credited)
         m.d.sync += [
             oversize.eq((accepted & queues.oversize).any()),
             cause.eq(select(accepted, self.crossing.causes)),
             ages.eq((accepted & on_data_vl).any()),
         ]
-        if self.multicast:
-            m.d.sync += rejected.eq((accepted & queues.rejected).any())
 
         # The first reason that applies: these come before its life time, which comes before others.
         fate = Signal(fate_layout(self.block_bits))
+        rejected = queues.copy.rejected
         before = rejected | oversize | (cause == cause_of(Discard.INACTIVE))
         of_packet = Mux(rejected, Discard.CONSTRAINT, Discard.NEIGHBOR_MTU)
         m.d.comb += [

@@ -167,13 +167,11 @@ class VirtualOutputQueues(InputQueues):
             (copy_goes[o] & of_copies) | (~copy_goes[o] & of_others)
             for o, (of_copies, of_others) in enumerate(zip(copies.oversize, oversize, strict=True))
         ]
-        of_copies = [copy_goes[o] & rejected for o, rejected in enumerate(copies.rejected)]
         connect(m, copies.inspection, flipped(port.inspection))
         m.d.comb += [
             copies.going.eq(copy_goes),
             copies.accepted.eq(port.accepted),
             port.oversize.eq(self._of_slots_offered(of_either)),
-            port.rejected.eq(self._of_slots_offered(of_copies)),
             port.copy.eq(copies.copy),
         ]
         offered = [

@@ -44,7 +44,7 @@ def some_packet(rng: random.Random, first: int, ports: int) -> Packet:
 @pytest.mark.parametrize(
     ("seed", "ports", "vls"), some_of(product(range(2), (2, 8, 36), (1, 4)), {(0, 8, 4), (1, 2, 4), (1, 36, 1)})
 )
-def test_every_port_s_table_is_looked_into_when_that_is_free_and_vls_take_turns(seed: int, ports: int, vls: int) -> None:
+def test_each_port_s_table_is_looked_into_when_it_is_free_and_vls_take_turns(seed: int, ports: int, vls: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(f"{seed}/{ports}/{vls}")
     dut = Inspection(ports, vls, BLOCK_BITS, BLOCKS)
@@ -79,12 +79,12 @@ def test_every_port_s_table_is_looked_into_when_that_is_free_and_vls_take_turns(
 
             # What was looked for in the cycle before is there or not.
             ends = answered == ports - 1
-            if answered is not None and current is not None:
-                if current.looked[answered] and not (has and current.has_p_key):
-                    current.rejected |= 1 << answered
-                    if current.has_p_key and current.to >> answered & 1:
-                        rejects[cycle + 1] = answered + 1, current
-                        seen["told"] += 1
+            found = current is not None and answered is not None and not (has and current.has_p_key)
+            if found and current is not None and answered is not None and current.looked[answered]:
+                current.rejected |= 1 << answered
+                if current.has_p_key and current.to >> answered & 1:
+                    rejects[cycle + 1] = answered + 1, current
+                    seen["told"] += 1
             assert ctx.get(dut.queues.inspected) == (ends and 1 << queue), cycle
             if ends and current is not None:
                 assert ctx.get(dut.queues.rejected) == current.rejected, cycle
