@@ -72,6 +72,7 @@ class Packet:
         vcrc_good: for one that ended.
         input, slot_in, output, slot: its path through the node; `slot` is that of the output.
         oversize: it exceeds the out port's NeighborMTU.
+        is_rejected: it is a copy that may not leave, for its partition (section 3.8).
         join_row: index d of the row with which it joins its queue late, n: its end row, if the verdict is GOOD;
             0 if nothing keeps it back.
         checks: by which of `PartitionCheck` its partition is checked; of one that is.
@@ -102,6 +103,7 @@ class Packet:
         "ended_from",
         "input",
         "irregular",
+        "is_rejected",
         "join_at",
         "join_row",
         "k",
@@ -143,6 +145,7 @@ class Packet:
         self.output: int
         self.slot: int
         self.oversize: bool
+        self.is_rejected = False
         self.join_row = 0
         self.checks: int
         self.key_row = 0
@@ -179,6 +182,16 @@ class Packet:
         """LRH.DLID."""
         return self.lrh & 0xFFFF
 
+    @property
+    def sl(self) -> int:
+        """LRH.SL."""
+        return self.lrh >> 20 & 0xF
+
+    @property
+    def slid(self) -> int:
+        """LRH.SLID, if row 2 has come."""
+        return (self.word(1) & 0xFF) << 8 | self.word(2) >> 24
+
 
 class Copies:
     """The copies of a multicast packet, each a `Packet` with an output, a slot and a fate of its own (section 3.7).
@@ -187,15 +200,17 @@ class Copies:
         packet: what is stored of all.
         every: all of them.
         left: those that have not been granted.
+        are_guarded: they are heads when the packet has been inspected (section 3.8).
     """
 
-    __slots__ = ("_done_at", "_not_done", "_reader", "every", "left", "packet")
+    __slots__ = ("_done_at", "_not_done", "_reader", "are_guarded", "every", "left", "packet")
 
     def __init__(self, packet: Packet) -> None:
         """`packet` is accepted, as far as its header says; the copies are added then."""
         self.packet = packet
         self.every: list[Packet] = []
         self.left: list[Packet] = []
+        self.are_guarded = False
         self._not_done = 0
         self._done_at = -1
         self._reader = 0

@@ -1,4 +1,4 @@
-"""A switch: routes, and the crossing of its ports (docs/pipeline.md, sections 3.3, 3.5, 3.7 and 10)."""
+"""A switch: routes, and the crossing of its ports (docs/pipeline.md, sections 3.3, 3.5, 3.7, 3.8 and 10)."""
 
 from functools import partial
 from typing import Final
@@ -10,6 +10,7 @@ from wire.registers import CONGESTION_PAGE, LFT_PAGE, SL_TO_VL_PAGE, NodeRegiste
 from wire.trace import Verdict, port_source
 
 from .crossing.buffer import Buffer
+from .crossing.inspection import Inspection
 from .crossing.matcher import Matcher
 from .crossing.queues import FifoInput, Input, VoqInput
 from .kernel import UPDATE, Kernel
@@ -18,7 +19,7 @@ from .link.congestion_log import CongestionLog
 from .link.congestion_settings import CongestionSettings
 from .link.life_time import LifeTime
 from .link.packet_check import header_rejection
-from .link.partition import JOIN_AFTER_KEY, Partition, Turns, check_partition, p_key_rejection
+from .link.partition import JOIN_AFTER_KEY, Partition, Turns, check_partition, may_leave, p_key_rejection
 from .link.port import LinkPort
 from .link.port_status import PortStatus
 from .management.congestion_windows import CongestionWindows
@@ -31,6 +32,8 @@ from .packet import Copies, Packet
 __all__ = ["Switch"]
 
 _PORT_ZERO: Final = 0
+_LOOK_TO_EVENT: Final = 2
+"""Cycles from the one in which a copy is rejected until the agent is told, as it is of a verdict in the trace."""
 _LIFE_TIME: Final = (0, NodeRegister.LIFE_TIME)
 
 
@@ -58,12 +61,16 @@ class Switch(Node):
         self.ports = []
         turns = Turns()
         self._partitions = [Partition(turns) for _ in range(ports + 1)]  # port 0's, the last, checks nothing
+        self._inspections: list[Inspection] = []
         for index in range(ports):
             buffer = Buffer([parameters.buffer_blocks] * vls + [parameters.vl15_blocks])
             if parameters.queueing == "fifo":
                 queues: Input = FifoInput(kernel, index, buffer, vls + 1)
             else:
                 queues = VoqInput(kernel, index, matcher.size, buffer, parameters.readers, vls + 1)
+            inspection = Inspection(kernel, vls, ports, self._look_for_copy, matcher.copies_coming)
+            queues.inspection = inspection
+            self._inspections.append(inspection)
             source = port_source(node, index + 1)
             congestion = Congestion(kernel, vls, index + 1, settings, log)
             self.ports.append(LinkPort(self, matcher, queues, source, vls, parameters.mtu, self._life, congestion))
@@ -124,7 +131,7 @@ class Switch(Node):
         return rejection
 
     def _multicast_rejection(self, index: int, packet: Packet, free: list[int]) -> Verdict:
-        """Rows f to j of a multicast packet that came by an input, and its copies; on departure it is not checked."""
+        """Rows f to j of a multicast packet that came by an input, and its copies, which may be guarded."""
         arrival = index + 1
         ports = self._multicast.ports(packet.dlid, arrival)
         if not ports:
@@ -133,6 +140,7 @@ class Switch(Node):
         if not ports:
             return Verdict.LOOP
         copies = Copies(packet)
+        departure = 0
         sl = packet.lrh >> 20 & 0xF
         if ports & 1 << _PORT_ZERO:
             copies.add(len(self.ports), packet.slot_in, False)
@@ -141,6 +149,7 @@ class Switch(Node):
                 slot = self._sl_to_vl[index][output][sl]
                 if slot < port.status.operational:
                     copies.add(output, slot, packet.n > port.status.largest_out)
+                    departure |= self._partitions[output].checks
         if not copies.left:
             return Verdict.VL_MAP
         if packet.need > free[packet.slot_in]:
@@ -148,12 +157,14 @@ class Switch(Node):
         packet.copies = copies
         if self.ports[index].output.pitch != 1 and not self.joins_whole:
             packet.join_row = packet.n - packet.n // 4
-        self._check_partition(packet, self._partitions[index].checks, 0)
+        self._check_partition(packet, self._partitions[index].checks, departure)
         return Verdict.GOOD
 
     def _check_partition(self, packet: Packet, arrival: int, departure: int) -> None:
-        """What is checked of a packet, as PARTITION of both ports says, keeps it back."""
+        """What is checked of a packet, as PARTITION of its ports says, keeps it back."""
         if arrival | departure and check_partition(packet, arrival, departure):
+            if packet.key_row:
+                self._inspections[packet.input].arriving = packet
             is_kept = self.joins_whole or packet.constraint
             packet.join_row = packet.n if is_kept else max(packet.join_row, packet.key_row + JOIN_AFTER_KEY)
 
@@ -162,6 +173,18 @@ class Switch(Node):
         arrival = self._partitions[packet.input]
         departure = arrival if packet.copies is not None else self._partitions[packet.output]
         return p_key_rejection(packet, arrival, departure, self._kernel.now)
+
+    def _look_for_copy(self, packet: Packet, output: int) -> None:
+        """A guarded packet is inspected: the table of an output's port is looked into in the current cycle."""
+        assert packet.copies is not None
+        for copy in packet.copies.left:
+            if copy.output == output and not may_leave(packet, self._partitions[output], self._kernel.now):
+                copy.is_rejected = True
+                self._kernel.at(self._kernel.now + _LOOK_TO_EVENT, UPDATE, self._tell_of_copy, (packet, output))
+
+    def _tell_of_copy(self, rejected: tuple[Packet, int]) -> None:
+        packet, output = rejected
+        self.tell_of_p_key(packet, output, is_copy=True)
 
     def _entry(self, dlid: int) -> int:
         """The output port of a unicast DLID, which is below 0xC000 as the table's size is; else no route."""

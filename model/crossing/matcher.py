@@ -125,7 +125,7 @@ class Matcher:
             for one in (head,) if head.copies is None else head.copies.left:
                 output = self.outputs[one.output]
                 gate, slot = output.gate, one.slot
-                if one.oversize or (gate.open_slots >> slot & 1 and gate.room(slot) == SWALLOWED):
+                if one.oversize or one.is_rejected or (gate.open_slots >> slot & 1 and gate.room(slot) == SWALLOWED):
                     self.wake_at(following, output.bit)
 
     def _advance(self, packet: Packet) -> None:
@@ -142,11 +142,20 @@ class Matcher:
             self._first_in_queue(queue[0])
 
     def _first_in_queue(self, packet: Packet) -> None:
-        """A packet, or each of its copies, will be a visible head."""
-        packet.visible_from = self.inputs[packet.input].first_visible(packet)
+        """A packet, or each of its copies, will be a visible head; if it is guarded, when it has been inspected."""
+        source = self.inputs[packet.input]
+        packet.visible_from = source.first_visible(packet)
         if packet.copies is None:
             self._coming(packet)
-            return
+        elif packet.copies.are_guarded:
+            assert source.inspection is not None
+            source.inspection.wait(packet)
+        else:
+            self.copies_coming(packet)
+
+    def copies_coming(self, packet: Packet) -> None:
+        """Each of a packet's copies will be a visible head, from its `visible_from` on."""
+        assert packet.copies is not None
         packet.copies.become_heads()
         for copy in packet.copies.left:
             self._coming(copy)

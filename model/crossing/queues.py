@@ -11,6 +11,7 @@ from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 from ..kernel import NEVER, Kernel
 from ..packet import Packet
 from .buffer import Buffer
+from .inspection import Inspection
 from .output import SWALLOWED
 
 __all__ = ["FifoInput", "Input", "VoqInput"]
@@ -30,6 +31,7 @@ class Input(ABC):
         buffer: where its packets are.
         out_ptr: rotating choice among outputs that offer a grant.
         readers: mask of the available ones.
+        inspection: of guarded packets, at a switch's port; None elsewhere.
     """
 
     def __init__(self, kernel: Kernel, index: int, buffer: Buffer, readers: int, queues: int, slots: int) -> None:
@@ -39,6 +41,7 @@ class Input(ABC):
         self.buffer = buffer
         self.out_ptr = 0
         self.readers = (1 << readers) - 1
+        self.inspection: Inspection | None = None
         self._queues: list[deque[Packet]] = [deque() for _ in range(queues)]
         self._vls = slots - 1
         # Of queues by input slot: the visible heads of each, and the rotation over those of the data VLs.
@@ -77,13 +80,13 @@ class Input(ABC):
 
     @staticmethod
     def _lacks_credits(packet: Packet, room: int) -> bool:
-        return not packet.oversize and (room - packet.need) % CREDIT_MODULUS > CREDIT_WINDOW
+        return not packet.oversize and not packet.is_rejected and (room - packet.need) % CREDIT_MODULUS > CREDIT_WINDOW
 
     def _may_go(self, packet: Packet, room: int | None) -> bool:
         """True if a head is eligible: it has credits or needs none, or is swallowed and has ended."""
         if room is None:
             return True
-        if room == SWALLOWED or packet.oversize:
+        if room == SWALLOWED or packet.oversize or packet.is_rejected:
             assert packet.queue is not None
             head, last, now = packet.queue[0], packet.queue[-1], self._kernel.now
             # What came before the last has ended when that joins, and it counts from the next cycle but one on.

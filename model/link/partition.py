@@ -1,4 +1,4 @@
-"""Partitions: what a switch's ports check of a packet's P_Key (docs/pipeline.md, section 3.6).
+"""Partitions: what a switch's ports check of a packet's P_Key (docs/pipeline.md, sections 3.6 and 3.8).
 
 A packet that is checked is noted to be so with its header. When the last byte of its P_Key has come, the table of the
 port that it came by is looked into, and a cycle later that of the port that it is to leave by. What is written into the
@@ -15,7 +15,15 @@ from wire.trace import Verdict
 
 from ..packet import Packet
 
-__all__ = ["JOIN_AFTER_KEY", "Partition", "Turns", "check_partition", "p_key_of", "p_key_rejection"]
+__all__ = [
+    "JOIN_AFTER_KEY",
+    "Partition",
+    "Turns",
+    "check_partition",
+    "may_leave",
+    "p_key_of",
+    "p_key_rejection",
+]
 
 JOIN_AFTER_KEY: Final = 3
 """Rows from the one with the last byte of the P_Key to the one with which the packet joins."""
@@ -102,21 +110,27 @@ class Partition:
 
 
 def check_partition(packet: Packet, arrival: int, departure: int) -> bool:
-    """Note what PARTITION of the ports of arrival and of departure checks of a packet; False if that is nothing.
+    """Note what PARTITION of the ports of arrival and of departure checks of a packet; False if it may join with its
+    header, for all of that.
 
+    DEPARTURE is that of all ports for which it has copies, if it has: it may be guarded, and joins behind its P_Key.
     What has no P_Key, if it is checked, is rejected at once.
     """
     key_row = _KEY_ROWS.get(packet.lrh >> _LNH_SHIFT & _LNH, 0)
-    on_arrival = arrival & (_INBOUND if key_row else _RAW_INBOUND)
-    checks = on_arrival | departure & (_OUTBOUND if key_row else _RAW_OUTBOUND)
-    if not checks:
-        return False
-    packet.checks = checks
+    checks = on_arrival = arrival & (_INBOUND if key_row else _RAW_INBOUND)
+    on_departure = departure & (_OUTBOUND if key_row else _RAW_OUTBOUND)
+    if packet.copies is None:
+        checks |= on_departure
+    elif on_departure:
+        packet.copies.are_guarded = True
     if key_row and packet.n >= key_row + JOIN_AFTER_KEY:
-        packet.key_row = key_row
-    else:
+        if on_arrival | on_departure:
+            packet.checks, packet.key_row = checks, key_row
+            return True
+    elif checks:
         packet.constraint = Verdict.RCV_CONSTRAINT if on_arrival else Verdict.XMIT_CONSTRAINT
-    return True
+        return True
+    return False
 
 
 def p_key_of(packet: Packet) -> int:
@@ -133,3 +147,12 @@ def p_key_rejection(packet: Packet, arrival: Partition, departure: Partition, cy
     if packet.checks & _OUTBOUND and not departure.has(cycle, p_key, departs=True):
         return Verdict.XMIT_CONSTRAINT
     return Verdict.GOOD
+
+
+def may_leave(packet: Packet, departure: Partition, cycle: int) -> bool:
+    """Whether the copy of a guarded packet for a port may leave by it, whose table is looked into in the current
+    cycle."""
+    has_bth = packet.lrh >> _LNH_SHIFT & _LNH in _KEY_ROWS
+    if not departure.checks & (_OUTBOUND if has_bth else _RAW_OUTBOUND):
+        return True
+    return packet.key_row != 0 and departure.has(cycle, p_key_of(packet), departs=True)

@@ -33,6 +33,7 @@ _CYCLE_MASK: Final = 0xFFFF_FFFF
 _ACTIVE: Final = PortState.ACTIVE
 _TX_DATA, _TX_FCP = Kind.TX_DATA, Kind.TX_FCP
 _NEIGHBOR_MTU: Final[int] = Discard.NEIGHBOR_MTU
+_CONSTRAINT: Final[int] = Discard.CONSTRAINT
 _REFUSED: Final[int] = Discard.INACTIVE
 """Why a packet is discarded of which rows may not pass the transmit stage."""
 _DETAILS: Final[dict[int, Detail]] = {
@@ -100,6 +101,8 @@ class LinkOutput(Output):
             discard = limits.granted(packet, discard)
         if is_data and packet.oversize:
             discard = _NEIGHBOR_MTU
+        if packet.is_rejected:
+            discard = _CONSTRAINT
         if packet.bad or discard != NOT_DISCARDED:
             self.busy_until = g + 2
             self._kernel.at(g + 3, UPDATE, self._unsent, (sending, discard))
@@ -279,7 +282,7 @@ class LinkOutput(Output):
     def _discard(self, of: tuple[DataTransmission, int]) -> None:
         sending, reason = of
         packet = sending.packet
-        self._counters.add(Counter.XMIT_DISCARDS)
+        self._counters.add(Counter.XMIT_CONSTRAINT_ERRORS if reason == _CONSTRAINT else Counter.XMIT_DISCARDS)
         if reason in _DETAILS:
             self._counters.add(_DETAILS[reason])
         fields = {"slot": packet.slot, "input": packet.input, "pkt_len": packet.n, "end_row": sending.end}

@@ -83,7 +83,7 @@ class Agent:
         self._traps = Traps()
         self._trap_timer_ends = 0
         self._rejected_in = -1  # the last cycle in which a port rejected a packet for its P_Key
-        self._rejected_by = 0  # the lowest port that did
+        self._rejected_first = (0, False)  # of the packet that is told of: by which port it came, and that it is a copy
         self._rejected: dict[str, int] = {}  # details of the trap about it
 
     # What the node reports.
@@ -154,15 +154,16 @@ class Agent:
             if wrong.found & key:
                 self._trap_event(trap, details)
 
-    def p_key_rejected(self, arrival: int, port: int, lrh: Record, p_key: int) -> None:
+    def p_key_rejected(self, arrival: int, port: int, lrh: Record, p_key: int, *, is_copy: bool = False) -> None:
         """A switch's port rejects a packet that came by port `arrival` for its P_Key: its verdict is in the trace in
-        the current cycle, reported in phase `UPDATE`."""
+        the current cycle, or would be if it were that of a copy; reported in phase `UPDATE`."""
         details = {"lid1": lrh.slid, "lid2": lrh.dlid, "p_key": p_key, "sl": lrh.sl, "port": port}
+        first = arrival, is_copy
         if self._rejected_in != self._kernel.now:  # several ports make one event
-            self._rejected_in, self._rejected_by, self._rejected = self._kernel.now, arrival, details
+            self._rejected_in, self._rejected_first, self._rejected = self._kernel.now, first, details
             self._trap_event(TrapNumber.BAD_P_KEY_AT_SWITCH, self._rejected)
-        elif arrival < self._rejected_by:
-            self._rejected_by = arrival
+        elif first < self._rejected_first:
+            self._rejected_first = first
             self._rejected.update(details)
 
     def host_sm(self, value: bool) -> None:

@@ -33,13 +33,17 @@ class Node(PortOwner):
 
     def rejected_by_partition(self, packet: Packet, verdict: Verdict) -> None:
         """On departure it counts at the port that it would have left by. The agent tells of a P_Key."""
-        arrival = rejects = packet.input + 1
+        rejects = packet.input
         if verdict == Verdict.XMIT_CONSTRAINT:
-            rejects = packet.output + 1
-            self.ports[packet.output].status.counters.add_after(1, Counter.XMIT_CONSTRAINT_ERRORS)
+            rejects = packet.output
+            self.ports[rejects].status.counters.add_after(1, Counter.XMIT_CONSTRAINT_ERRORS)
+        self.tell_of_p_key(packet, rejects)
+
+    def tell_of_p_key(self, packet: Packet, rejects: int, *, is_copy: bool = False) -> None:
+        """The port of an index rejects a packet, or a copy of it, for the P_Key that it has, if it has one."""
         if packet.key_row:
-            assert packet.content is not None
-            self.agent.p_key_rejected(arrival, rejects, LRH.unpack(packet.content.data), p_key_of(packet))
+            lrh = LRH.record(slid=packet.slid, dlid=packet.dlid, sl=packet.sl)
+            self.agent.p_key_rejected(packet.input + 1, rejects + 1, lrh, p_key_of(packet), is_copy=is_copy)
 
     @abstractmethod
     def read_register(self, page: int, offset: int) -> int:

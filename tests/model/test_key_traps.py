@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.model.link.partitions import checking, iba, post, raw
+from tests.model.link.partitions import arrival, checking, iba, post, raw
 from wire.mad import MadMethod, MgmtClass, mad_data
 from wire.notice import NOTICE, TrapNumber, details_of
 from wire.packet import build
@@ -89,6 +89,46 @@ def test_a_multicast_packet_is_told_of_by_the_port_that_it_came_by(star, ready):
     post(bench, ready + 1000, iba(1, 0xC000, 5))
     bench.run(ready + 5000)
     assert [(details.lid2, details.p_key, details.port) for details in told(bench)] == [(0xC000, 5, 1)]
+
+
+@pytest.mark.parametrize(("grh", "payload"), [(False, 0), (True, 64)])
+def test_a_copy_is_told_of_by_the_port_that_it_would_have_left_by(star, ready, grh, payload):
+    """The others go their ways, and nobody tells of them."""
+    bench = managed(checking(star, (0, 0, OUT, OUT), [], [], [FULL | 9], [FULL | 5]), ready)
+    bench.write(0, mft_address(0xC000, 0), 0b11110)
+    post(bench, ready + 1000, iba(1, 0xC000, 5, grh=grh, payload=payload))
+    bench.run(ready + 5000)
+    (details,) = told(bench)
+    assert details == details.layout.record(data_valid=0xF, lid1=1, lid2=0xC000, p_key=5, sw_lid=SWITCH_LID, port=3)
+
+
+def test_neither_raw_copies_nor_those_of_packets_too_short_for_a_p_key_are_told_of(star, ready):
+    bench = managed(checking(star, (0, OUT | RAW_OUT)), ready)
+    bench.write(0, mft_address(0xC000, 0), 0b100)
+    post(bench, ready + 1000, raw(1, 0xC000))
+    post(bench, ready + 1200, (0x0003_C000, 8 << 16 | 1, 0, 0, 0, 0, 0, 0))
+    bench.run(ready + 5000)
+    assert len(bench.of(Kind.TX_DISCARD, 0, 2)) == 2
+    assert told(bench) == []
+
+
+def test_a_copy_is_told_of_two_cycles_after_its_table_was_looked_into(star, ready):
+    """As a packet is whose verdict is then in the trace, which came by another port: the lower one's is told."""
+    words, other = iba(3, 0xC000, 5, payload=0), iba(1, 3, 6)
+    said = []
+    for late in (-1, 0, 1):
+        bench = managed(checking(star, (IN, OUT, 0), [FULL | 9], [FULL | 9]), ready)
+        bench.write(0, mft_address(0xC000, 0), 0b100)
+        look = arrival(len(words), ready + 1000) + 12
+        end = arrival(len(other), ready) + len(other) - ready
+        post(bench, ready + 1000, words)
+        post(bench, look + late - end, other)
+        bench.run(ready + 5000)
+        (verdict,) = bench.of(Kind.RX_DATA, 0, 1, ready + 1000)
+        assert verdict.cycle == look + 2 + late
+        said.append([details.lid1 for details in told(bench)])
+    # The trap tells of the latest packet that was rejected before its first step.
+    assert said == [[3], [1], [1]]
 
 
 def test_of_packets_rejected_in_one_cycle_that_of_the_lowest_port_is_told(star, ready):

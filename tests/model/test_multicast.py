@@ -291,7 +291,7 @@ def test_copies_of_what_comes_by_a_1x_link_wait_as_for_a_4x_output(star, ready):
     assert 0 <= starts["to a 1X member"] - starts["to a 4X member"] < 4
 
 
-def test_p_keys_are_checked_on_arrival_alone(star, ready):
+def test_what_arrival_rejects_is_cancelled_and_what_departure_rejects_is_one_copy(star, ready):
     bench = star(3)
     group(bench, 2, 3)
     for port in (1, 2):
@@ -302,7 +302,8 @@ def test_p_keys_are_checked_on_arrival_alone(star, ready):
     bench.post(ready + 110, 1, G)
     bench.run(2000)
     assert verdicts(bench) == [Verdict.GOOD, Verdict.RCV_CONSTRAINT]
-    assert [len(got(bench)[node]) for node in (2, 3)] == [1, 1]
+    assert [len(got(bench)[node]) for node in (2, 3)] == [0, 1]
+    assert [len(bench.of(Kind.TX_DISCARD, 0, port)) for port in (2, 3)] == [1, 0]
 
 
 def test_in_voq_copies_and_others_take_turns_at_an_output(star, ready):

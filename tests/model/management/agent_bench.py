@@ -134,8 +134,11 @@ class Bench(AgentNode):
         """Visible in this cycle."""
         self.at(cycle - 1, CONTROL, lambda: self.agent.key_violation(WrongKey(found, **packet)))
 
-    def p_key_rejected(self, cycle: int, arrival: int, port: int, p_key: int = 1, **lrh: int) -> None:
-        self.at(cycle, UPDATE, lambda: self.agent.p_key_rejected(arrival, port, LRH.record(**lrh), p_key))
+    def p_key_rejected(
+        self, cycle: int, arrival: int, port: int, p_key: int = 1, *, is_copy: bool = False, **lrh: int
+    ) -> None:
+        record = LRH.record(**lrh)
+        self.at(cycle, UPDATE, lambda: self.agent.p_key_rejected(arrival, port, record, p_key, is_copy=is_copy))
 
     def run(self, until: int = 10_000) -> "Bench":
         list(self.kernel.run(until))

@@ -533,6 +533,25 @@ def test_packets_that_ports_reject_in_one_cycle_are_one_event_that_of_the_lowest
     assert [details_of(told(smp)).lid1 for _, smp in sent(node)] == [1]
 
 
+@pytest.mark.parametrize("order", [(1, 2, 3), (3, 1, 2), (2, 3, 1)])
+def test_a_copy_s_packet_is_told_of_behind_another_that_came_by_the_same_port_alone(node, order):
+    """Of a packet and a copy that came by port 2, and a packet that came by port 3."""
+    now = node.kernel.now
+    for slid in order:
+        node.p_key_rejected(now + 100, 3 if slid == 3 else 2, 4, is_copy=slid == 2, slid=slid)
+    node.run(now + 1000)
+    assert [events for *_, events in traps(node)] == [1]
+    assert [details_of(told(smp)).lid1 for _, smp in sent(node)] == [1]
+
+
+def test_a_copy_s_packet_that_came_by_a_lower_port_is_told_of(node):
+    now = node.kernel.now
+    node.p_key_rejected(now + 100, 3, 4, slid=3)
+    node.p_key_rejected(now + 100, 2, 4, is_copy=True, slid=2)
+    node.run(now + 1000)
+    assert [details_of(told(smp)).lid1 for _, smp in sent(node)] == [2]
+
+
 @pytest.mark.parametrize(
     ("changed", "told"),
     [(213, [(218 + WORK, "offer")]), (214, [(218 + WORK, "offer")]), (215, [(216, "freed"), (217, "trap")])],
