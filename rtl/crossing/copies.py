@@ -102,19 +102,21 @@ class CopyQueues(wiring.Component):
         # What could go is known when its cycle begins, except for a copy taken in the cycle before: its request
         # lasts a cycle longer, and its output is not available in that cycle.
         left = [Signal(self.outputs, name=f"left_{queue}") for queue in numbers]  # none, if there is no head
-        fresh = Signal(self.count)  # inspected in the cycle before
-        m.d.sync += fresh.eq(self.inspection.inspected)
-        shown = queues.visible & ~fresh
-        visible = [mask & shown[queue].replicate(self.outputs) for queue, mask in enumerate(left)]
+        visible = [mask & queues.visible[queue].replicate(self.outputs) for queue, mask in enumerate(left)]
         going = [Signal(self.outputs, name=f"going_{queue}") for queue in numbers]
         slots = [self._slots(m, f"slots_{queue}", queue, queues.heads[queue].key.copies) for queue in numbers]
         slots_of_next = [
             self._slots(m, f"slots_of_next_{queue}", queue, queues.following[queue].key.copies) for queue in numbers
         ]
-        rejected = self._inspect(m, queues)
-        refused = [now & mask[: self.credited] for now, mask in zip(rejected, left, strict=True)]
+        rejected, opens = self._inspect(m, queues)
+        comes = opens | Mux(
+            self.copies.guarded, 0, queues.starts
+        )  # there is a head for each copy from the next cycle on
         goes, lacks = zip(
-            *(self._going(m, queues, queue, left[queue], refused[queue], slots_of_next[queue]) for queue in numbers),
+            *(
+                self._going(m, queues, queue, left[queue], comes[queue], rejected[queue], slots_of_next[queue])
+                for queue in numbers
+            ),
             strict=True,
         )
         m.d.sync += [now.eq(following) for now, following in zip(going, goes, strict=True)]
@@ -134,38 +136,35 @@ class CopyQueues(wiring.Component):
             queues.stays.eq(Cat((mask & (mask - 1)).any() for mask in left)),
         ]
         for queue in numbers:
-            inspected = self.inspection.inspected[queue] if queue < self.vls else Const(0, 1)
             with m.If(queues.starts[queue]):
                 m.d.sync += left[queue].eq(_open_copies(self.copies))
             with m.Elif(queues.loads[queue]):
                 m.d.sync += left[queue].eq(_open_copies(queues.link.successor.key.copies))
-            with m.Elif(inspected):
+            with m.Elif(opens[queue]):
                 m.d.sync += left[queue].eq(queues.heads[queue].key.copies.to)
             with m.Elif(served[queue]):
                 m.d.sync += left[queue].eq(left[queue] & ~self.accepted)
-        # What has been found stays while anything is left, and one cycle more.
-        accepted = Signal(self.credited)  # in the cycle before
+        # Of each queue, if it was served.
+        rejects, guarded = Signal(self.vls), Cat(head.key.copies.guarded for head in queues.heads)
         m.d.sync += [
             self.copy.shared.eq(served),
             self.copy.more.eq((served & queues.stays).any()),
-            accepted.eq(self.accepted),
+            rejects.eq(guarded & Cat((found & self.accepted).any() for found in rejected[: self.vls])),
         ]
-        m.d.comb += self.copy.rejected.eq((select(self.copy.shared, rejected[: self.vls]) & accepted).any())
+        m.d.comb += self.copy.rejected.eq((self.copy.shared & rejects).any())
         return m
 
-    def _inspect(self, m: Module, queues: PacketQueues) -> list[Value]:
-        """Which packets wait for it, and of each queue's the mask of outputs where it has been found not to leave.
-
-        That means something only of copies that are left.
-        """
+    def _inspect(self, m: Module, queues: PacketQueues) -> tuple[list[Value], Value]:
+        """Which packets wait for it. Of each queue's, if it is guarded, the mask of outputs where it may not leave; and
+        the mask of queues whose was inspected in the cycle before."""
         inspection, keys = self.inspection, [queues.heads[queue].key.copies for queue in range(self.vls)]
         held_back = Signal(self.vls)
         rejected = [Signal(self.credited, name=f"rejected_{queue}") for queue in range(self.vls)]
         for queue, found in enumerate(rejected):
             with m.If(queues.starts[queue]):
-                m.d.sync += [held_back[queue].eq(self.copies.guarded), found.eq(0)]
+                m.d.sync += held_back[queue].eq(self.copies.guarded)
             with m.Elif(queues.loads[queue]):
-                m.d.sync += [held_back[queue].eq(queues.link.successor.key.copies.guarded), found.eq(0)]
+                m.d.sync += held_back[queue].eq(queues.link.successor.key.copies.guarded)
             with m.Elif(inspection.inspected[queue]):
                 m.d.sync += [held_back[queue].eq(0), found.eq(inspection.rejected)]
         m.d.comb += [
@@ -173,7 +172,9 @@ class CopyQueues(wiring.Component):
             inspection.first.eq(select(inspection.queue, [queues.heads[queue].first for queue in range(self.vls)])),
             inspection.to.eq(select(inspection.queue, [copies.to[: self.credited] for copies in keys])),
         ]
-        return [*rejected, *[Const(0, self.credited)] * (self.count - self.vls)]
+        opens = Signal(self.count)
+        m.d.sync += opens.eq(inspection.inspected)
+        return [*rejected, *[Const(0, self.credited)] * (self.count - self.vls)], opens
 
     def _serve(self, m: Module, going: list[Signal], slots: list[list[Value]], heads: data.View) -> Signal:
         """The queue that is served, one-hot: of those that had a head for the output, each data VL's in turn.
@@ -214,7 +215,14 @@ class CopyQueues(wiring.Component):
         return slots + [own] * (self.outputs - self.credited)
 
     def _going(
-        self, m: Module, queues: PacketQueues, queue: int, left: Value, rejected: Value, slots: list[Value]
+        self,
+        m: Module,
+        queues: PacketQueues,
+        queue: int,
+        left: Value,
+        comes: Value,
+        rejected: Value,
+        slots: list[Value],
     ) -> tuple[Signal, Signal]:
         """Masks of the outputs for which the head of this queue, with these slots, could go in the next cycle, and for
         which it has not the credits."""
@@ -232,14 +240,14 @@ class CopyQueues(wiring.Component):
                 rooms = [facts.room[vl] for vl in range(self.vls)]
                 room = Signal(ROOM, name=f"room_{queue}_{output}")
                 m.d.comb += room.eq(select(slot[: self.vls], rooms) if self.vls > 1 else facts.room[0])
-                swallowed |= oversize | rejected[output]
+                swallowed |= oversize | (rejected[output] & key.copies.guarded)
                 covered = Signal(name=f"covered_{queue}_{output}")
                 m.d.comb += covered.eq(data_eligible(room, key.need, swallowed))
                 fit, starves = ~facts.blocked & covered, ~facts.blocked & ~covered
             unable.append(starves)
             able.append(fit & ~(swallowed & arriving))
         able += [Const(1, 1)] * (self.outputs - self.credited)
-        to = left | Mux(queues.starts[queue], _open_copies(self.copies), 0)
+        to = left | Mux(comes, key.copies.to, 0)
         m.d.comb += [goes.eq(to & Cat(able)), lacks.eq(to[: self.credited] & Cat(unable))]
         return goes, lacks
 
