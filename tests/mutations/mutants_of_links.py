@@ -182,8 +182,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet too large for the next link is sent",
         "crossing/store.py",
-        "fate.swallowed.eq(oversize | cause.any())",
-        "fate.swallowed.eq(cause.any())",
+        "fate.swallowed.eq(rejected | oversize | cause.any())",
+        "fate.swallowed.eq(rejected | cause.any())",
         mixed("relay", "S"),
         Kind.TX_DISCARD,
         "S[1]",
@@ -191,7 +191,7 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a packet for a dead port is read to its end",
         "crossing/store.py",
-        "fate.swallowed.eq(oversize | cause.any())",
+        "fate.swallowed.eq(rejected | oversize | cause.any())",
         "fate.swallowed.eq(oversize)",
         mixed("dead_port", "S"),
         Kind.TX_DISCARD,

@@ -11,8 +11,9 @@ from typing import Final
 from cosim.stimulus.injection import one_a_cycle
 from cosim.stimulus.packet import ud_packet
 from cosim.stimulus.run_spec import RunSpec
-from wire.codes import P_KEY_DEFAULT, VL15, PortState
+from wire.codes import LNH, P_KEY_DEFAULT, VL15, PortState
 from wire.crc import ICRC_BYTES
+from wire.headers import LRH
 from wire.mad import MadMethod
 from wire.mad_packet import smp_packet
 from wire.packet import Packet
@@ -122,8 +123,10 @@ class Star:
         icrc_error: int = 0,
         p_key: int = P_KEY_DEFAULT,
         grh: bool = False,
+        raw: bool = False,
     ) -> None:
-        """A packet of `size` payload bytes on the SL of the VL's number, with bits of its ICRC flipped."""
+        """A packet of `size` payload bytes on the SL of the VL's number, with bits of its ICRC flipped; its LNH may say
+        that it is a raw one."""
         self._sequence += 1
         packet = ud_packet(
             Random(self._sequence),
@@ -137,6 +140,8 @@ class Star:
             p_key=p_key,
             grh=grh,
         )
+        if raw:
+            packet = LRH.pack(**{**LRH.unpack(packet), "lnh": LNH.RAW}) + packet[LRH.size_bytes :]
         self._post(cycle, source, vl, packet, icrc_error)
 
     def _post(self, cycle: int, source: int, vl: int, packet: bytes, icrc_error: int) -> None:

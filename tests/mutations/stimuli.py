@@ -302,6 +302,33 @@ def partitions() -> RunSpec:
     return star.spec(START + 600)
 
 
+def partitions_of_groups() -> RunSpec:
+    """Packets to groups on both VLs, for ports that have different P_Keys, among others whose P_Keys are looked for as
+    they arrive; the Subnet Manager at host 1 is told."""
+    star = Star(replace(TRIO, readers=2), replace(SMALL, vls=2, receive_blocks=24))
+    both, two, three = range(0xC001, 0xC004)
+    for group, ports in ((both, 0b1100), (two, 0b0100), (three, 0b1001)):
+        star.write(0, SWITCH, mft_address(group, 0), ports)
+    out, raw_out = PartitionCheck.OUTBOUND, PartitionCheck.RAW_OUTBOUND
+    for port, checks in ((1, PartitionCheck.INBOUND), (2, out), (3, out | raw_out)):
+        star.write(0, SWITCH, port_address(port, PortRegister.PARTITION), checks)
+    for port, entry, key in ((1, 1, 0x8001), (1, 2, 0x8002), (2, 3, 0x0001), (3, 4, 0x8002)):
+        star.write(0, SWITCH, p_key_address(port, entry), key)
+    info = PORT_INFO.pack(lid=9, master_sm_lid=1)
+    star.send(START + 3, 1, _directed(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info, key=0))
+    for number, key in enumerate((0x8001, 0x0001, 0x8002, 0x0002, 0xFFFF, 0x7FFF)):
+        begin = START + 300 + 60 * number
+        for vl, group in ((0, both), (1, (two, three)[number % 2])):
+            star.post(begin, 1, group, 4 * number, vl=vl, p_key=key, grh=number % 3 == 0)
+        for _ in range(4):
+            star.post(begin + 1, 1, 2, 0)
+        star.post(begin + 2, 1, both, 12, raw=True)
+    for counter in (Counter.XMIT_CONSTRAINT_ERRORS, Counter.XMIT_DISCARDS):
+        for port in star.ports:
+            star.read(START + 900 + 4 * port, SWITCH, port_address(port, counter))
+    return star.spec(START + 1300)
+
+
 def p_keys_in_turns() -> RunSpec:
     """The entry by which packets come in is written around the cycle in which its table is looked into, with each
     packet a cycle later; to another P_Key and back, and then as it is. Another port's entry has its turn before."""
@@ -558,6 +585,7 @@ STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
         groups,
         partitions,
         p_keys_in_turns,
+        partitions_of_groups,
         two_readers,
         two_outputs,
         two_queues,
