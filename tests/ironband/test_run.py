@@ -287,7 +287,7 @@ def flows_of(capsys, scenario: str) -> dict[str, dict]:
     results = json.loads(capsys.readouterr().out)
     assert (results["held"], results["faults"]) == (True, [])
     assert results["files"] == []
-    assert list(Path().iterdir()) == []
+    assert [path for path in Path().iterdir() if path.name != scenario] == []
     return {f"{flow['name']} {flow['from']}": flow for flow in results["flows"]} | {"results": results}
 
 
@@ -379,6 +379,54 @@ def test_partitions_keep_out_who_is_no_member_and_disturb_nobody_else(capsys):
         "refuses stray N, XMIT_CONSTRAINT: its P_Key 0x8001 matches none in the table of S[3]",
         "refuses forged N, RCV_CONSTRAINT: its P_Key 0x8002 matches none in the port's table",
     }
+
+
+GROUP_OF_TWO_PARTITIONS = """
+title = "A group with members in two partitions"
+cycles = 4_000
+switches.S.ports = 4
+groups.all = { mlid = 0xc001, members = ["A1", "A2", "B1"] }
+
+[partitions]
+alpha = { key = 1, full = ["A1", "A2"] }
+beta = { key = 2, full = ["B1"] }
+default = { key = 0x7fff, limited = ["A1", "A2", "B1"] }
+
+[hosts]
+A1 = {}
+A2 = {}
+B1 = {}
+
+[[links]]
+ends = ["A1", "S[1]"]
+[[links]]
+ends = ["A2", "S[2]"]
+[[links]]
+ends = ["B1", "S[3]"]
+
+[[flows]]
+name = "alpha"
+from = "A1"
+to = "all"
+partition = "alpha"
+size = 1024
+rate = 0.5
+"""
+
+
+def test_a_group_s_packets_leave_by_the_ports_of_their_partition_alone_and_the_manager_hears_of_others(capsys):
+    Path("group.toml").write_text(GROUP_OF_TWO_PARTITIONS)
+    found = flows_of(capsys, "group.toml")
+    assert found["alpha A1"]["delivered_packets"] >= 5
+    results = found["results"]
+    assert {event["place"] for event in results["events"] if event["event"] == "deliver"} == {"A2[1]"}
+    assert {(event["place"], event["text"].partition(": ")[2]) for event in drops(results)} == {
+        ("S[3]", "its partition is not the port's")
+    }
+    counters = results["counters"]["S[3]"]
+    assert (counters["xmit_constraint_errors"], counters["xmit_discards"]) == (results["dropped_packets"], 0)
+    told = [event["text"] for event in results["events"] if "trap 259" in event["text"]]
+    assert told[0].startswith("hears by trap 259 from LID 2: port 3 rejects P_Key 0x8001")
 
 
 def test_a_credit_loop_stands_still_until_hoqlife_ends_it(capsys):
