@@ -109,9 +109,7 @@ class CopyQueues(wiring.Component):
             self._slots(m, f"slots_of_next_{queue}", queue, queues.following[queue].key.copies) for queue in numbers
         ]
         rejected, opens = self._inspect(m, queues)
-        comes = opens | Mux(
-            self.copies.guarded, 0, queues.starts
-        )  # there is a head for each copy from the next cycle on
+        comes = opens | Mux(self.copies.guarded, 0, queues.starts)  # heads for all copies, from the next cycle on
         goes, lacks = zip(
             *(
                 self._going(m, queues, queue, left[queue], comes[queue], rejected[queue], slots_of_next[queue])
