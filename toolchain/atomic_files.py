@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from toolchain.errors import UserError
@@ -48,9 +48,9 @@ def output_file(path: Path) -> Path:
     if target.is_dir():
         raise OutputError(f"{path}: cannot be written: Is a directory")
     if not is_special(target):
-        with writing(f"{path}"):
-            # By a name like the one that it is written under: it may be too long.
-            _partial(target).unlink()
+        # By a name like the one that it is written under: it may be too long.
+        with _partial(path, target):
+            pass
     return path
 
 
@@ -67,25 +67,26 @@ def atomic_file(path: Path) -> Iterator[Path]:
     if is_special(target):
         yield target
         return
-    with writing(f"{path}"):
-        temporary = _partial(target)
-    try:
+    with _partial(path, target) as temporary:
         yield temporary
-        # mkstemp makes files that only their owner may read.
-        mask = os.umask(0)
-        os.umask(mask)
-        temporary.chmod(0o666 & ~mask)
         with writing(f"{path}"):
             temporary.replace(target)
+
+
+@contextmanager
+def _partial(path: Path, target: Path) -> Iterator[Path]:
+    """A new file beside TARGET, which is that of PATH, with a longer name; at the end it is gone, whatever happened.
+
+    Its name is known before it is there: an interrupt may come as soon as it is.
+    """
+    temporary = target.with_name(f".{target.stem}-{secrets.token_hex(4)}{target.suffix}")
+    try:
+        with writing(f"{path}"):
+            temporary.touch(exist_ok=False)
+        yield temporary
     finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _partial(target: Path) -> Path:
-    """A new file beside TARGET, whose name is longer."""
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem}-", suffix=target.suffix)
-    os.close(handle)
-    return Path(name)
+        with suppress(OSError):  # it may not be there, nor have been possible
+            temporary.unlink()
 
 
 def write_atomically(path: Path, text: str) -> None:
