@@ -141,7 +141,7 @@ class Switch(Node):
             return Verdict.LOOP
         copies = Copies(packet)
         departure = 0
-        sl = packet.lrh >> 20 & 0xF
+        sl = packet.sl
         if ports & 1 << _PORT_ZERO:
             copies.add(len(self.ports), packet.slot_in, False)
         for output, port in enumerate(self.ports):

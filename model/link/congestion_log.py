@@ -51,8 +51,7 @@ class CongestionLog:
     def _show(self, of: tuple[dict[int, Packet], int]) -> None:
         marked, stamp = of
         packet = marked[min(marked)]
-        slid = (packet.word(1) & 0xFF) << 8 | packet.word(2) >> 24
-        fields = {"slid": slid, "dlid": packet.dlid, "sl": packet.lrh >> 20 & 0xF, "time_stamp": stamp}
+        fields = {"slid": packet.slid, "dlid": packet.dlid, "sl": packet.sl, "time_stamp": stamp}
         self._events = [CONGESTION_LOG_EVENT.to_int(fields), *self._events[: CONGESTION_LOG_EVENTS - 1]]
         self._counter = min(self._counter + 1, CONGESTION_LOG["log_events_counter"].max)
         for port in marked:
