@@ -167,7 +167,7 @@ class Input(wiring.Component):
         store: PacketStore = m.submodules.store
         partition: Partition = m.submodules.partition
         route: Route = m.submodules.route
-        constrained, wrong = self.admission.constrained, self.wrong_p_key
+        constrained, wrong, of_header = self.admission.constrained, self.wrong_p_key, ("slid", "dlid", "sl")
         blocks = sum(store.pools) + len(store.pools)
         m.submodules.inspection = inspection = Inspection(len(route.outbound), store.vls, store.block_bits, blocks)
         connect(m, inspection.queues, store.inspection)
@@ -180,7 +180,7 @@ class Input(wiring.Component):
             inspection.packet.raw.eq(raw),
             inspection.packet.has_p_key.eq(partition.has_p_key),
             inspection.packet.p_key.eq(partition.p_key),
-            *(inspection.packet[name].eq(constrained[name]) for name in ("slid", "dlid", "sl")),
+            *(inspection.packet[name].eq(constrained[name]) for name in of_header),
             inspection.outbound.eq(route.outbound),
             inspection.raw_outbound.eq(route.raw_outbound),
             inspection.free.eq(partition.free),
@@ -193,10 +193,7 @@ class Input(wiring.Component):
         m.d.comb += [
             of_verdict.eq(constrained.valid & partition.has_p_key),
             wrong.valid.eq(of_verdict | inspection.wrong.valid),
-            *(
-                wrong[name].eq(Mux(was_of_verdict, constrained[name], inspection.wrong[name]))
-                for name in ("slid", "dlid", "sl")
-            ),
+            *(wrong[name].eq(Mux(was_of_verdict, constrained[name], inspection.wrong[name])) for name in of_header),
             wrong.p_key.eq(Mux(was_of_verdict, partition.p_key, inspection.wrong.p_key)),
             wrong.port.eq(Mux(was_of_verdict, port, inspection.wrong.port)),
         ]
