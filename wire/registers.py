@@ -90,7 +90,7 @@ class PortRegister(IntEnum):
     """Offsets in a port's page, below those of `Counter`."""
 
     STATE = 0x00  # read: PortState; write: Down, Armed or Active (others ignored)
-    WIDTH = 0x01  # link width code: 1 is 1X, 2 is 4X (reset)
+    WIDTH = 0x01  # link width code: 1 is 1X, 2 is 4X (reset); reads 1X on a link that is narrow
     NEIGHBOR_MTU = 0x02  # MTU code 1..5; at reset that of the node's MTU; larger than it is ignored
     OPERATIONAL_VLS = 0x03  # code 1..5 for 1, 2, 4, 8, 15 data VLs; at reset all the node has; more is ignored
     FCP_THRESHOLD = 0x04  # blocks, 12 bits; at reset the node's MTU in blocks
@@ -108,6 +108,8 @@ class PortRegister(IntEnum):
     PARTITION = 0x10  # switch; of `PartitionCheck`, 0 at reset
     CONGESTION = 0x11  # switch; an element of SwitchPortCongestionSetting, 0 at reset
     FLOW_CTL_UPDATE_ERRORS = 0x12  # of each data VL 2 bits, VL 0's the highest; EXTENDED_LOW says which a write sets
+    LINK_WIDTH_ENABLED = 0x13  # widths that the port offers: of `LinkWidth`'s 1X and 4X; both at reset; 255 is both
+    LINK_DOWN_DEFAULT = 0x14  # Sleep or Polling (reset): PHYSICAL_STATE where the link was lost
 
 
 class PartitionCheck(IntFlag):
@@ -181,7 +183,7 @@ COUNTER_WIDTHS: Final = {counter: PMA_COUNTERS[counter - Counter.SYMBOL_ERROR].w
 
 
 class Detail(IntEnum):
-    """Counters that split others up (IBTA vol 1, 16.1.4.1 and 16.1.4.2): offsets in a port's page."""
+    """Counters that split others up (IBTA vol 1, 16.1.4.1, 16.1.4.2 and 14.2.5.6): offsets in a port's page."""
 
     LOCAL_PHYSICAL_ERRORS = 0x50
     MALFORMED_PACKET_ERRORS = 0x51
@@ -193,6 +195,7 @@ class Detail(IntEnum):
     NEIGHBOR_MTU_DISCARDS = 0x57
     LIFE_TIME_DISCARDS = 0x58
     HOQ_LIFE_DISCARDS = 0x59
+    P_KEY_VIOLATIONS = 0x5A  # switch; PortInfo has it, no attribute of performance management
 
 
 DETAIL_BITS: Final = 16

@@ -257,12 +257,12 @@ class RowPair(RecordLayout, kind=Kind.ROW):
     data = RecordField("a")
     k = RecordField("b", 0, 4)
     valid = RecordField("b", 4, 1)
-    polls = RecordField("b", 5, 1)
-    """What the port says besides the row."""
+    offers = RecordField("b", 5, 2)
+    """The widths that the port offers beside the row, 0 if none (docs/pipeline.md, section 2)."""
     model_data = RecordField("c")
     model_k = RecordField("d", 0, 4)
     model_valid = RecordField("d", 4, 1)
-    model_polls = RecordField("d", 5, 1)
+    model_offers = RecordField("d", 5, 2)
 
 
 class Rows(RecordLayout, kind=Kind.ROWS):
