@@ -193,6 +193,79 @@ def test_a_link_taken_down_stays_down_whoever_polls(tmp_path: Path) -> None:
     assert read == [PortPhysicalState.POLLING, PortPhysicalState.LINK_UP]
 
 
+def widths(given: list[Control], directory: Path) -> tuple[list[tuple[int, int, int]], list[int]]:
+    """How both ports' states change, and what is read of WIDTH."""
+    with run("amaranth", RunSpec(PAIR, given, (), 100), directory) as running:
+        records = [record for record in running if record.cycle > 1]
+    states = [(record.cycle, record.source, record.a) for record in records if record.kind == Kind.STATE]
+    return states, [record.b for record in records if record.kind == Kind.BUS_READ]
+
+
+def control(cycle: int, operation: Operation, port: int, register: PortRegister, value: int = 0) -> Control:
+    return Control(cycle, operation, 0, (port_address(port, register), value, 0, 0))
+
+
+@pytest.mark.parametrize(("first", "second"), [(1, 3), (3, 1), (1, 1)])
+def test_a_link_comes_up_as_1x_where_an_end_enables_no_more_and_stays_so(
+    first: int, second: int, tmp_path: Path
+) -> None:
+    width, enabled = PortRegister.WIDTH, PortRegister.LINK_WIDTH_ENABLED
+    given = [
+        control(10, Operation.BUS_WRITE, 1, enabled, first),
+        control(11, Operation.BUS_WRITE, 2, enabled, second),
+        control(20, Operation.BUS_READ, 1, width),
+        Control(30, Operation.LINK_DOWN, 0),
+        Control(35, Operation.LINK_UP, 0),
+        *(control(40 + port, Operation.BUS_READ, port, width) for port in (1, 2)),
+        control(50, Operation.BUS_WRITE, 1, enabled, 3),
+        control(51, Operation.BUS_WRITE, 2, enabled, 3),
+        control(60, Operation.BUS_READ, 1, width),
+        Control(70, Operation.LINK_DOWN, 0),
+        Control(75, Operation.LINK_UP, 0),
+        *(control(80 + port, Operation.BUS_READ, port, width) for port in (1, 2)),
+    ]
+    states, read = widths(given, tmp_path)
+    down, up = PortState.DOWN, PortState.INITIALIZE
+    assert states == [
+        (cycle, end, to) for cycle, to in ((32, down), (37, up), (72, down), (77, up)) for end in (FIRST, SECOND)
+    ]
+    assert read == [2, 1, 1, 1, 2, 2]
+
+
+def test_a_link_whose_ends_enable_no_width_in_common_stays_down(tmp_path: Path) -> None:
+    enabled = PortRegister.LINK_WIDTH_ENABLED
+    given = [
+        control(10, Operation.BUS_WRITE, 1, enabled, 1),
+        control(11, Operation.BUS_WRITE, 2, enabled, 2),
+        control(60, Operation.BUS_WRITE, 2, enabled, 255),
+    ]
+    # What is enabled is visible after two cycles, the link down in the next, its ports behind it.
+    states, _ = widths(given, tmp_path)
+    assert states == [
+        (cycle, end, to) for cycle, to in ((15, PortState.DOWN), (64, PortState.INITIALIZE)) for end in (FIRST, SECOND)
+    ]
+
+
+def test_a_port_that_sleeps_by_default_does_so_once_its_link_is_lost(tmp_path: Path) -> None:
+    given = [
+        control(10, Operation.BUS_WRITE, 2, PortRegister.LINK_DOWN_DEFAULT, PortPhysicalState.SLEEP),
+        # What is set Down starts anew.
+        control(15, Operation.BUS_WRITE, 2, PortRegister.STATE, PortState.DOWN),
+        Control(30, Operation.LINK_DOWN, 0),
+        Control(35, Operation.LINK_UP, 0),
+        control(50, Operation.BUS_WRITE, 2, PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING),
+    ]
+    states, _ = widths(given, tmp_path)
+    assert states == [
+        (17, SECOND, PortState.DOWN),
+        (18, SECOND, PortState.INITIALIZE),
+        (32, FIRST, PortState.DOWN),
+        (32, SECOND, PortState.DOWN),
+        (54, FIRST, PortState.INITIALIZE),
+        (54, SECOND, PortState.INITIALIZE),
+    ]
+
+
 def test_a_host_operation_on_a_switch_is_refused(tmp_path: Path) -> None:
     for operation in (Operation.RECV_STALL, Operation.HOST_SM, Operation.KEY_VIOLATION):
         spec = RunSpec(STAR, [Control(1, operation, 0, (1, 0, 0, 0))], (), 10)

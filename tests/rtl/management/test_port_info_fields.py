@@ -25,7 +25,7 @@ from wire.codes import PortPhysicalState, PortState
 from wire.mad import MadMethod
 from wire.parameters import AdapterParameters
 from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, SWITCH_CAPABILITIES, CapabilityMask
-from wire.registers import port_address
+from wire.registers import Detail, port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 
@@ -85,6 +85,7 @@ def test_at_reset(kind: str) -> None:
                 Access(200, port_address(number, REG.WIDTH), None),
                 Access(208, port_address(number, REG.STATE), None),
                 Access(209, port_address(number, REG.PHYSICAL_STATE), None),
+                *([Access(210, port_address(number, Detail.P_KEY_VIOLATIONS), None)] if kind == EXTERNAL else []),
             ]
         )
 

@@ -4,12 +4,12 @@ import pytest
 
 from tests.rtl.management.agent_bench import Access
 from tests.rtl.management.port_info_bench import BASE, EXTERNAL, INVALID, OF_ADAPTER, OK, PORT, REG, Port, on_port
-from wire.codes import PortPhysicalState, PortState
+from wire.codes import LinkWidth, PortPhysicalState, PortState
 from wire.port_info import PORT_INFO
-from wire.registers import NodeRegister, PartitionCheck, PortRegister, node_address, port_address
+from wire.registers import Detail, NodeRegister, PartitionCheck, PortRegister, node_address, port_address
 
 
-def port_write(step: int, kind: str, register: PortRegister, value: int) -> Access:
+def port_write(step: int, kind: str, register: PortRegister | Detail, value: int) -> Access:
     return Access(step, port_address(PORT[kind], register), value)
 
 
@@ -31,16 +31,21 @@ def test_what_a_set_writes_to_the_registers() -> None:
         "overrun_errors": 8,
         "port_state": PortState.DOWN,
         "port_physical_state": PortPhysicalState.DISABLED,
+        "link_down_default_state": PortPhysicalState.SLEEP,
+        "link_width_enabled": LinkWidth.X1,
     }
 
     async def script(port: Port) -> None:
         kind = port.kind
+        violations = port_address(PORT[kind], Detail.P_KEY_VIOLATIONS)
         in_steps = [
             *([Access(16, port_address(PORT[kind], REG.STATE), None)]),
             *([Access(50, node_address(NodeRegister.LID), 0x123)] if kind == OF_ADAPTER else []),
             port_write(82, kind, REG.PHYSICAL_STATE, PortPhysicalState.DISABLED),
             port_write(83, kind, REG.STATE, PortState.DOWN),
             *([Access(84, node_address(NodeRegister.LMC), 2)] if kind == OF_ADAPTER else []),
+            port_write(85, kind, REG.LINK_DOWN_DEFAULT, PortPhysicalState.SLEEP),
+            port_write(86, kind, REG.LINK_WIDTH_ENABLED, LinkWidth.X1),
             port_write(90, kind, REG.NEIGHBOR_MTU, 3),
             port_write(91, kind, REG.VL_HIGH_LIMIT, 77),
             port_write(98, kind, REG.OPERATIONAL_VLS, 2),
@@ -49,9 +54,11 @@ def test_what_a_set_writes_to_the_registers() -> None:
             *([port_write(101, kind, REG.PARTITION, OUTBOUND_RAW_INBOUND)] if kind == EXTERNAL else []),
             port_write(122, kind, REG.LOCAL_PHY_ERRORS, 7),
             port_write(123, kind, REG.OVERRUN_ERRORS, 8),
+            *([Access(124, violations, 0)] if kind == EXTERNAL else []),
             Access(200, port_address(PORT[kind], REG.WIDTH), None),
             Access(208, port_address(PORT[kind], REG.STATE), None),
             Access(209, port_address(PORT[kind], REG.PHYSICAL_STATE), None),
+            *([Access(210, violations, None)] if kind == EXTERNAL else []),
         ]
         work = await port.set(**values)
         assert work.accesses == in_steps
@@ -61,6 +68,38 @@ def test_what_a_set_writes_to_the_registers() -> None:
 
     for kind in (EXTERNAL, OF_ADAPTER):
         on_port(kind, script)
+
+
+@pytest.mark.parametrize("kind", [EXTERNAL, OF_ADAPTER])
+def test_the_width_enabled_is_written_as_it_came_and_a_default_state_if_it_is_taken(kind: str) -> None:
+    async def script(port: Port) -> None:
+        for state, width, is_taken in ((1, 255, True), (2, 4, True), (0, 0, False), (3, 3, False)):
+            # Also if another field of the word is refused.
+            work = await port.set(link_down_default_state=state, link_width_enabled=width, port_state=7)
+            found = [access for access in work.accesses if access.step in (85, 86)]
+            default = [port_write(85, kind, REG.LINK_DOWN_DEFAULT, state)] if is_taken else []
+            assert found == [*default, port_write(86, kind, REG.LINK_WIDTH_ENABLED, width)]
+
+    on_port(kind, script)
+
+
+def test_wrong_p_keys_of_a_switchs_port_are_what_its_register_counted_until_0_is_set() -> None:
+    address = port_address(PORT[EXTERNAL], Detail.P_KEY_VIOLATIONS)
+
+    async def script(port: Port) -> None:
+        for counted in (0xFFFF, 0x1234):
+            port.bench.registers[address] = counted
+            assert (await port.get()).p_key_violations == counted
+            for value in (1, 0xFFFF):
+                work = await port.set(p_key_violations=value)
+                assert PORT_INFO.unpack(work.attribute).p_key_violations == counted
+                assert not [
+                    access for access in work.accesses if access.address == address and access.value is not None
+                ]
+            work = await port.set(m_key_violations=9, q_key_violations=9, p_key_violations=0)
+            assert PORT_INFO.unpack(work.attribute).p_key_violations == 0
+
+    on_port(EXTERNAL, script)
 
 
 def test_each_check_of_partitions_has_its_bit() -> None:
@@ -96,9 +135,9 @@ def test_what_a_set_leaves_alone() -> None:
     async def script(port: Port) -> None:
         # No change, or refused.
         work = await port.set(lid=0, neighbor_mtu=9, operational_vls=0, port_state=7, port_physical_state=9)
-        kept = {91: REG.VL_HIGH_LIMIT, 122: REG.LOCAL_PHY_ERRORS, 123: REG.OVERRUN_ERRORS}
+        kept = {86: REG.LINK_WIDTH_ENABLED, 91: REG.VL_HIGH_LIMIT, 122: REG.LOCAL_PHY_ERRORS, 123: REG.OVERRUN_ERRORS}
         if port.kind == EXTERNAL:
-            kept |= {99: REG.HOQ_LIFE, 100: REG.VL_STALL_COUNT, 101: REG.PARTITION}
+            kept |= {99: REG.HOQ_LIFE, 100: REG.VL_STALL_COUNT, 101: REG.PARTITION, 124: Detail.P_KEY_VIOLATIONS}
         ports = [access for access in work.writes if access.address >> 16]
         assert ports == [port_write(step, port.kind, register, 0) for step, register in sorted(kept.items())]
         work = await port.set(operational_vls=9)

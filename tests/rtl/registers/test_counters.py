@@ -280,6 +280,10 @@ class Counting:
                 if since < 5:
                     continue
                 counted[counter] = rng.randint(1, 63)
+            elif counter == Detail.P_KEY_VIOLATIONS:
+                if since < 5:
+                    continue
+                counted[counter] = rng.randint(1, 128)
             elif counter in (Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS):
                 counted[counter] = 1 if rng.random() < 0.99 else 0
             else:

@@ -30,6 +30,8 @@ AT_RESET = {
     PortRegister.HOQ_LIFE: 31,
     PortRegister.VL_STALL_COUNT: 0,
     PortRegister.PARTITION: 0,
+    PortRegister.LINK_WIDTH_ENABLED: 3,
+    PortRegister.LINK_DOWN_DEFAULT: PortPhysicalState.POLLING,
 }
 
 ALLOWED = {
@@ -48,6 +50,8 @@ ALLOWED = {
     PortRegister.HOQ_LIFE: [0, 19, 20, 31],
     PortRegister.VL_STALL_COUNT: [0, 7],
     PortRegister.PARTITION: [0, 15],
+    PortRegister.LINK_WIDTH_ENABLED: [1, 2, 3],
+    PortRegister.LINK_DOWN_DEFAULT: [PortPhysicalState.SLEEP, PortPhysicalState.POLLING],
 }
 
 IGNORED = {
@@ -66,6 +70,8 @@ IGNORED = {
     PortRegister.HOQ_LIFE: [32, 1 << 31],
     PortRegister.VL_STALL_COUNT: [8],
     PortRegister.PARTITION: [16, 1 << 31],
+    PortRegister.LINK_WIDTH_ENABLED: [0, 4, 7, 0x80, 254, 256, 0x1FF, 1 << 31],
+    PortRegister.LINK_DOWN_DEFAULT: [0, 3, 4, 15, 0x101],
 }
 
 Access = dict[str, int] | None
@@ -85,10 +91,12 @@ def run(
     state: PortState = PortState.ARMED,
     vls: int = 4,
     kind: Literal["switch", "adapter"] = "switch",
+    narrow: Collection[int] = (),
+    lost: Collection[int] = (),
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """`reg_rdata` and the outputs named, in each cycle; the accesses are at the node's stage.
 
-    The link is up in the cycles of `up`.
+    The link is up, narrow and lost in the cycles of these.
     """
     dut, decoder, simulation = simulated(kind, vls)
     answers: list[int] = []
@@ -99,7 +107,8 @@ def run(
         give(ctx, decoder, accesses[0])
         await ctx.tick()
         for cycle, following in enumerate([*accesses[1:], None]):
-            ctx.set(dut.up, cycle in up)
+            for wire, cycles in ((dut.up, up), (dut.narrow, narrow), (dut.lost, lost)):
+                ctx.set(wire, cycle in cycles)
             give(ctx, decoder, following)
             answers.append(ctx.get(dut.reg_rdata))
             seen.append(tuple(int(ctx.get(attrgetter(name)(dut))) for name in outputs))
@@ -224,9 +233,49 @@ def test_a_port_asleep_or_disabled_does_not_poll_whatever_its_link_does(state: P
     physical_state = PortRegister.PHYSICAL_STATE
     wake = write(physical_state, PortPhysicalState.POLLING)
     accesses = [write(physical_state, state), read(physical_state), wake, read(physical_state), None, None]
-    answers, seen = run(accesses, ("polling",), up=range(len(accesses)))
-    assert [polling for (polling,) in seen] == [1, 0, 0, 1, 1, 1]
+    answers, seen = run(accesses, ("offers",), up=range(len(accesses)))
+    assert [offers for (offers,) in seen] == [3, 0, 0, 3, 3, 3]
     assert answers[3::2] == [state, PortPhysicalState.LINK_UP]
+
+
+@pytest.mark.parametrize(("enabled", "offered"), [(1, 1), (2, 2), (3, 3), (255, 3)])
+def test_a_port_offers_the_widths_that_are_enabled(enabled: int, offered: int) -> None:
+    _, seen = run([write(PortRegister.LINK_WIDTH_ENABLED, enabled), None], ("offers",))
+    assert seen == [(3,), (offered,)]
+
+
+def test_a_narrow_link_is_1x_whatever_width_was_written() -> None:
+    width = PortRegister.WIDTH
+    accesses = [read(width), read(width), write(width, LinkWidth.X1), write(width, LinkWidth.X4), *[read(width)] * 3]
+    answers, seen = run([*accesses, None, None], ("wide", "wide_follows"), narrow=(1, 4))
+    assert seen == [(1, 1), (1, 0), (0, 0), (0, 1), (1, 0), (0, 1), (1, 1), (1, 1), (1, 1)]
+    # A read is of the next cycle.
+    assert answers[2:4] == [LinkWidth.X4, LinkWidth.X1]
+    assert answers[6:] == [LinkWidth.X1, LinkWidth.X4, LinkWidth.X4]
+
+
+@pytest.mark.parametrize("default", [PortPhysicalState.SLEEP, PortPhysicalState.POLLING])
+@pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED])
+def test_where_a_link_is_lost_a_port_that_polled_goes_to_its_default_state(
+    state: PortPhysicalState, default: PortPhysicalState
+) -> None:
+    physical_state = PortRegister.PHYSICAL_STATE
+    accesses = [
+        write(PortRegister.LINK_DOWN_DEFAULT, default),
+        write(physical_state, state),
+        None,
+        read(physical_state),
+    ]
+    answers, _ = run([*accesses, None, None], lost=(3,))
+    assert answers[-1] == (default if state == PortPhysicalState.POLLING else state)
+
+
+@pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED])
+def test_a_write_of_the_physical_state_in_that_cycle_wins(state: PortPhysicalState) -> None:
+    physical_state = PortRegister.PHYSICAL_STATE
+    default = write(PortRegister.LINK_DOWN_DEFAULT, PortPhysicalState.SLEEP)
+    answers, _ = run([default, write(physical_state, state), read(physical_state), None, None], lost=(1,))
+    assert answers[-1] == state
 
 
 def test_a_timer_starts_anew_when_its_length_is_written() -> None:

@@ -10,7 +10,7 @@ from wire.mad import MadMethod, mad_data
 from wire.mad_packet import smp_packet
 from wire.notice import NOTICE, TrapNumber, details_of
 from wire.port_info import PORT_INFO
-from wire.registers import PartitionCheck, lft_address
+from wire.registers import Detail, PartitionCheck, lft_address, port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, unpack_smp
 from wire.trace import Kind, Verdict
@@ -62,6 +62,9 @@ def test_of_two_at_a_time_the_lowest_ports_is_told_with_the_port_that_rejects_it
     # Raw packets are rejected, and those too short for one, but not for their P_Key.
     fabric.post(start, 1, 0, words(1, 0, 20, lnh=LNH.RAW))
     fabric.post(start, 1, 0, words(1, 0, 14, WRONG, lnh=LNH.IBA_GLOBAL))
+    # Each counts at the port that rejects it.
+    for port in range(1, 5):
+        fabric.read(start + 600 + port, SWITCH, port_address(port, Detail.P_KEY_VIOLATIONS))
     fabric.run(start + 700)
     judged = [event for event in fabric.of(Kind.RX_DATA, SWITCH) if event.cycle > start and event.port > 1]
     verdicts = [(event.port, Verdict(event.words[0] & 0xFF)) for event in judged]
@@ -69,3 +72,4 @@ def test_of_two_at_a_time_the_lowest_ports_is_told_with_the_port_that_rejects_it
     assert verdicts[2:] == [(2, Verdict.RCV_CONSTRAINT), (2, Verdict.XMIT_CONSTRAINT)]
     assert judged[0].cycle == judged[1].cycle
     assert told(fabric) == (1, {"lid1": 2, "lid2": 1, "p_key": WRONG + 2, "sl": 0, "port": 1})
+    assert fabric.answers == [1, 0, 1, 0]
