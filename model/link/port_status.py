@@ -10,7 +10,7 @@ from .partition import Partition
 
 __all__ = ["ALL_WIDTHS", "PortStatus"]
 
-ALL_WIDTHS: Final[int] = LinkWidth.X1 | LinkWidth.X4
+ALL_WIDTHS: Final = int(LinkWidth.X1 | LinkWidth.X4)
 """Mask of the widths that a port may offer."""
 
 
