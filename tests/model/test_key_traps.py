@@ -176,7 +176,7 @@ def test_what_has_no_p_key_or_a_good_one_is_no_violation(star, ready, packet):
 
 @pytest.mark.parametrize("apart", [0, 1])
 def test_wrong_p_keys_of_several_inputs_are_each_counted(star, ready, apart):
-    """By one port, in the same cycle too, while one trap tells of one of them."""
+    """By one port, in the same cycle too, of which one trap tells."""
     bench = checking(star, (OUT, 0, 0, 0), [FULL | 9])
     for source in (2, 3, 4):
         post(bench, ready + 1000 + apart * source, iba(source, 1, 5))

@@ -136,9 +136,9 @@ def traffic(bench, ready):
     return bench
 
 
-def cleared_at(bench, end):
+def since(bench, cycle):
     """Records from a cycle on, ROWS of each period that begins then or later among them."""
-    return [record for record in bench.records if record.cycle >= end]
+    return [record for record in bench.records if record.cycle >= cycle]
 
 
 @pytest.mark.parametrize("forwarding", ["cut-through", "store-and-forward"])
@@ -159,7 +159,7 @@ def test_a_narrow_link_is_one_whose_ends_were_written_1x(star, ready, up, flight
         bench.run(0)
         bench.fabric.sum_rows(PERIOD)
         benches.append(bench.run(ready + 5000))
-    one, other = (cleared_at(bench, ready + 110) for bench in benches)
+    one, other = (since(bench, ready + 110) for bench in benches)
     assert one == other
     assert sum(record.kind == Kind.TX_DATA for record in one) == 48
     assert sum(record.kind == Kind.ROWS for record in one) > 4 * 10
@@ -184,7 +184,7 @@ def test_a_link_that_was_narrow_for_a_while_is_as_one_that_never_was(star, ready
         bench.fabric.sum_rows(PERIOD)
         benches.append(bench.run(ready + 5000))
     assert [bench.values() for bench in benches] == [[X1], [X4]]
-    one, other = (cleared_at(bench, ready + 100) for bench in benches)
+    one, other = (since(bench, ready + 100) for bench in benches)
     assert one == other
 
 

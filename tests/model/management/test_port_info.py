@@ -356,7 +356,7 @@ def test_port_0_and_an_adapter_s_port_have_no_register_of_wrong_p_keys(switch, a
         assert port_address(1, Detail.P_KEY_VIOLATIONS) not in accessed
 
 
-@pytest.mark.parametrize("value", range(256))
+@pytest.mark.parametrize("value", [0, 1, 2, 3, 4, 7, 8, 16, 32, 64, 127, 128, 254, 255])
 def test_link_width_enabled_is_written_as_it_came(switch, adapter, value):
     """The register ignores what is none; what is refused changes nothing that a Get shows."""
     for bench, port in ((switch, 2), (adapter, 0)):
