@@ -36,6 +36,7 @@ class LinkPort:
         state_machine, flow, output, receiver: its parts.
         limits: of the time in which heads may wait for it; None at an adapter.
         congestion: which packets are marked; None at an adapter.
+        has_four_lanes: its cable is 4X, as was written to WIDTH.
     """
 
     def __init__(
@@ -63,7 +64,7 @@ class LinkPort:
         self._owner = owner
         self._in_reset = matcher.epoch != 0
         self._offered = self.offers()
-        self._has_four_lanes = True  # as written to WIDTH
+        self.has_four_lanes = True
         self._is_narrow = False  # its link was, in the cycle before
         matcher.add(queues, self.output)
 
@@ -121,7 +122,7 @@ class LinkPort:
         self._is_narrow = narrow
 
     def _show_width(self, _: None = None) -> None:
-        self.output.set_pitch(_WIDE if self._has_four_lanes and not self._is_narrow else _NARROW)
+        self.output.set_pitch(_WIDE if self.has_four_lanes and not self._is_narrow else _NARROW)
 
     def _link_lost(self) -> None:
         """Before a write to PHYSICAL_STATE that shows in the current cycle, which wins."""
@@ -166,5 +167,5 @@ class LinkPort:
 
     def set_width(self, width: int) -> None:
         """WIDTH was written: 1X or 4X, the lanes of the cable."""
-        self._has_four_lanes = width == LinkWidth.X4
+        self.has_four_lanes = width == LinkWidth.X4
         self._show_width()

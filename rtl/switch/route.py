@@ -24,8 +24,8 @@ __all__ = ["Route", "RoutingSignature", "port_facts_layout"]
 def port_facts_layout(vls: int) -> data.StructLayout:
     """What routing must know of an output.
 
-    `operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide` says that it is 4X.
-    `outbound`, `raw_outbound`: P_Keys and raw packets are checked on departure.
+    `operational` is the mask of its operational data VLs, `mtu` the code of its NeighborMTU, `wide` says that its
+    cable is 4X. `outbound`, `raw_outbound`: P_Keys and raw packets are checked on departure.
     """
     return data.StructLayout({"operational": vls, "mtu": 3, "wide": 1, "outbound": 1, "raw_outbound": 1})
 

@@ -132,7 +132,7 @@ class Switch(wiring.Component):
                 side.routing.outputs.eq(facts),
                 facts[i].operational.eq(port.follows.operational),
                 facts[i].mtu.eq(port.follows.neighbor_mtu),
-                facts[i].wide.eq(port.sending.wide_follows),
+                facts[i].wide.eq(port.cable_follows),
                 facts[i].outbound.eq(port.follows.partition.outbound),
                 facts[i].raw_outbound.eq(port.follows.partition.raw_outbound),
                 port.xmit_constraints.eq(how_many(other.xmit_constraint[i] for other in inputs if other is not side)),

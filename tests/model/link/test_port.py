@@ -239,3 +239,20 @@ def test_a_node_that_was_reset_offers_all_widths(star, node, enabled):
         *([] if expected == X1 else [(begins + 2, 1)]),
     ]
     assert driven.paces(begins + 100) == paces
+
+
+@pytest.mark.parametrize("up", range(50, 200, 10))
+def test_a_packet_for_a_link_that_comes_up_wider_while_it_arrives_is_all_there(star, ready, up):
+    """Both links are narrow. It joins as if it went to a 4X port: that is what it finds when it is granted."""
+    bench = star(2)
+    for adapter in (1, 2):
+        bench.write_port(adapter, 1, ENABLED, X1, ready + adapter)
+        bench.link(ready + 10 + adapter, adapter - 1, False)
+        bench.link(ready + 20 + adapter, adapter - 1, True)
+    start = ready + 400
+    bench.link(start - 10, 1, False)
+    bench.post(start, 1, 2, payload=96)
+    bench.write_port(2, 1, ENABLED, BOTH, start + up - 10)
+    bench.link(start + up, 1, True)
+    bench.run(start + 1000)
+    assert len(bench.delivered) == 1
