@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
+from wire.codes import LinkWidth
 from wire.parameters import FabricParameters, SwitchParameters, reset_cycles
 from wire.stimulus import Control, Delivery, Injection, Operation, Play, Post, WrongKey
 from wire.trace import Kind, Record, link_source, port_of_source, port_source
@@ -12,6 +13,7 @@ from .adapter import Adapter
 from .kernel import CONTROL, DECIDE, END, UPDATE, Kernel
 from .link.link import Direction
 from .link.port import LinkPort
+from .link.port_status import ALL_WIDTHS
 from .link.row_sums import RowSums
 from .link.wire_log import WireLog
 from .link.wire_tap import WireTap
@@ -28,6 +30,8 @@ _ANSWER_LATENCY = 2
 class Cable:
     """A link between two ports: both its directions are up, or down, as the control operations and the ports say.
 
+    It is narrow if its ends had 1X in common, and not 4X, when it last was down.
+
     Attributes:
         directions: from a to b, and back.
     """
@@ -37,13 +41,14 @@ class Cable:
         self._kernel = kernel
         self._up = True
         self._held_down = False  # by the control operations
-        self._polled = True  # both ports were polling in the cycle before
+        self._common = ALL_WIDTHS  # widths that both ports offered in the cycle before
+        self._narrow = False
         self._ends = [a, b]
-        there = Direction(kernel, flight, link_source(link, 0), b.receiver, self._polling_changed)
-        back = Direction(kernel, flight, link_source(link, 1), a.receiver, self._polling_changed)
+        there = Direction(kernel, flight, link_source(link, 0), b.receiver, self._offers_changed)
+        back = Direction(kernel, flight, link_source(link, 1), a.receiver, self._offers_changed)
         self.directions = there, back
-        a.connect(there, back)
-        b.connect(back, there)
+        a.connect(there, back, self._narrow)
+        b.connect(back, there, self._narrow)
 
     def replace_end(self, former: LinkPort, port: LinkPort) -> None:
         """Another port is at one of its ends from the next cycle on, when the link is down."""
@@ -51,7 +56,7 @@ class Cable:
         self._ends[end] = port
         out, into = self.directions[end], self.directions[1 - end]
         into.received_by(port.receiver)
-        port.connect(out, into)
+        port.connect(out, into, self._narrow)
 
     def ends_at(self, port: LinkPort) -> bool:
         """Whether this port is at one of its ends."""
@@ -66,21 +71,31 @@ class Cable:
     def _hold(self, down: bool) -> None:
         self._held_down = down
 
-    def _polling_changed(self) -> None:
-        """An end begins or ceases to poll, visible in the current cycle."""
+    def _offers_changed(self) -> None:
+        """An end offers other widths, visible in the current cycle."""
         now = self._kernel.now
         self._kernel.at(now + 1, CONTROL, self._look_at_ends)
         self._kernel.at(now + 1, UPDATE, self._change)
 
     def _look_at_ends(self, _: None) -> None:
-        """The ends still show what was visible in the cycle before."""
-        self._polled = all(end.polls() for end in self._ends)
+        """The ends, and the link, still show what was visible in the cycle before."""
+        a, b = self._ends
+        self._common = a.offers() & b.offers()
+        if self._up or not self._common:
+            return
+        narrow = not self._common & LinkWidth.X4
+        if narrow != self._narrow:
+            self._narrow = narrow
+            for end in self._ends:
+                end.narrowness_changed(narrow)
 
     def _change(self, _: None) -> None:
-        up = self._polled and not self._held_down
+        up = self._common != 0 and not self._held_down
         if up == self._up:
             return
         self._up = up
+        if not up:
+            self._kernel.at(self._kernel.now + 1, CONTROL, self._look_at_ends)
         for direction in self.directions:
             direction.link_changed(up)
         for end in self._ends:

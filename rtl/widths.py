@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from wire.codes import LINK_WIDTHS
 from wire.congestion_control import SWITCH_PORT_CONGESTION_ELEMENT
 from wire.flow_control import FLOW_CONTROL
 from wire.headers import LRH
@@ -20,6 +21,7 @@ __all__ = [
     "LIFE_BITS",
     "MARKING_RATE_BITS",
     "NEED_BITS",
+    "OFFERED_BITS",
     "PACKET_SIZE_BITS",
     "PORT_BITS",
     "REASON_BITS",
@@ -28,6 +30,7 @@ __all__ = [
     "SL_BITS",
     "STALL_COUNT_BITS",
     "THRESHOLD_BITS",
+    "VIOLATIONS_BITS",
     "VL_BITS",
     "VL_LIMIT_BITS",
     "VL_WEIGHT_BITS",
@@ -80,5 +83,11 @@ PORT_BITS: Final = 7
 REASON_BITS: Final = max(Discard).bit_length()
 """Why a packet is discarded (`wire.trace.Discard`)."""
 
+OFFERED_BITS: Final = LINK_WIDTHS.bit_length()
+"""Widths that a port offers: bits of `LinkWidth`."""
+
 CONSTRAINTS_BITS: Final = PORT_BITS
 """Packets in a cycle that may not leave by a port: one from each of the others, and a copy."""
+
+VIOLATIONS_BITS: Final = CONSTRAINTS_BITS + 1
+"""Packets in a cycle that are rejected at a port for their P_Keys: of each port's a verdict's, and a copy."""

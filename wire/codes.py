@@ -13,6 +13,7 @@ __all__ = [
     "LID_RESERVED",
     "LID_UNICAST_MAX",
     "LID_UNICAST_MIN",
+    "LINK_WIDTHS",
     "LNH",
     "LVER",
     "MAX_HEADER_BYTES",
@@ -177,6 +178,10 @@ class LinkWidth(IntFlag):
     X8 = 4
     X12 = 8
     X2 = 16
+
+
+LINK_WIDTHS: Final = int(LinkWidth.X1 | LinkWidth.X4)
+"""Those of this design's links."""
 
 
 class LinkSpeed(IntFlag):

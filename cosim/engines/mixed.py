@@ -25,6 +25,7 @@ from cosim.simulators.installed import Simulator
 from cosim.stimulus.run_spec import RunSpec, Stimulus
 from model.fabric import WireLog
 from verilog.design import fabric_design
+from wire.codes import LINK_WIDTHS
 from wire.stimulus import Control, Delivery, Post
 from wire.symbols import IDLE_PERIOD
 from wire.trace import Kind, Record, port_of_source
@@ -151,21 +152,21 @@ class WirePlay:
         self._log = log
         self._delay = delay
         self._pace = 0
-        self._polls = True
+        self._offers = LINK_WIDTHS
 
     def entries(self, until: int) -> bytes:
         """Entries for cycles below UNTIL, all of which are over in the model, and that were not asked for before."""
         log, delay = self._log, self._delay
         paces = {cycle + delay: pace for cycle, pace in log.paces(until - delay)}
         rows = {cycle + delay: (data, k) for cycle, data, k in log.rows(until - delay)}
-        polls = dict(log.polls(until))
+        offers = dict(log.offers(until))
         entries = []
-        for cycle in sorted({*paces, *rows, *polls}):
+        for cycle in sorted({*paces, *rows, *offers}):
             self._pace = paces.get(cycle, self._pace)
-            self._polls = polls.get(cycle, self._polls)
+            self._offers = offers.get(cycle, self._offers)
             sent = cycle - delay
             place = log.place(sent)
-            flags = (cycle in rows) | _PACES[self._pace] << 1 | self._polls << 3 | (place & 3) << 4
+            flags = (cycle in rows) | _PACES[self._pace] << 1 | self._offers << 3 | (place & 3) << 5
             data, k = rows.get(cycle, _IDLE)
             entries.append(WIRE_ENTRY.pack(cycle, flags, k, place % IDLE_PERIOD, data))
         return b"".join(entries)

@@ -88,7 +88,7 @@ module ironband_host (
   end
 endmodule
 
-// Plays what is on the wires of a port: its rows, and whether it polls; out of its file wire.<index>.bin, of whose
+// Plays what is on the wires of a port: its rows, and the widths that it offers; out of its file wire.<index>.bin, of whose
 // entries each says what there is in its cycle, and what follows: idle rows, and how often.
 //   cycle: the cycle whose row is played; it is on `played` in the next, K symbols and so on above its data.
 //   posted: entries that are in the file; only those are read.
@@ -104,25 +104,25 @@ module ironband_wire #(
     input [63:0] cycle,
     input [31:0] posted,
     output reg [31:0] taken,
-    output reg [37:0] played,
+    output reg [38:0] played,
     input compare,
-    input [37:0] seen,
+    input [38:0] seen,
     input [31:0] source,
     input [31:0] trace_file
 );
   reg [7:0] idle [0:IDLE_ROWS-1];
   reg [127:0] entry;
-  reg held, given, polls, valid, parted;
-  reg [1:0] pace, phase;
+  reg held, given, valid, parted;
+  reg [1:0] offers, pace, phase;
   reg [10:0] at;
-  reg [37:0] row;
+  reg [38:0] row;
   reg [8*32-1:0] name;
   integer file, got;
 
   initial begin
     {taken, held, given, valid, parted, pace, phase, at, entry, row} = 0;
-    polls = 1;
-    played = {1'b1, 37'd0};
+    offers = 3;
+    played = {2'd3, 37'd0};
     file = $fopen("idle.bin", "rb");
     got = $fread(idle, file);
     $fclose(file);
@@ -140,17 +140,17 @@ module ironband_wire #(
     at = at == IDLE_ROWS - 1 ? 11'd0 : at + 11'd1;
     given = 0;
     if (held && entry[127:64] == cycle) begin
-      {phase, polls, pace, given} = entry[61:56];
+      {phase, offers, pace, given} = entry[62:56];
       at = entry[42:32];
       held = 0;
     end
     valid = pace == 1 || pace == 2 && phase == 0;
-    row = {polls, valid, given ? {entry[51:48], entry[31:0]} : {4'd0, {4{idle[at]}}}};
+    row = {offers, valid, given ? {entry[51:48], entry[31:0]} : {4'd0, {4{idle[at]}}}};
     played <= row;
-    if (compare && !parted && (seen[37:36] != row[37:36] || valid && seen[35:0] != row[35:0])) begin
+    if (compare && !parted && (seen[38:36] != row[38:36] || valid && seen[35:0] != row[35:0])) begin
       parted = 1;
       $fwrite(trace_file, "%u", {
-          32'd0, {26'd0, row[37:32]}, row[31:0], {26'd0, seen[37:32]}, seen[31:0], ROW_KIND, source, cycle});
+          32'd0, {25'd0, row[38:32]}, row[31:0], {25'd0, seen[38:32]}, seen[31:0], ROW_KIND, source, cycle});
     end
   end
 endmodule

@@ -71,7 +71,7 @@ POST_HEAD = Struct(">QI")
 WIRE_ENTRY = Struct(">QBBHI")
 """What changes on a port's wires: cycle, flags, K symbols of the row, place of the idle row in its period, data of the
 row. Flags: the row is this one, else the idle one; << 1: pace from now on, no row (0), one in every cycle (1), in every
-fourth (2); << 3: the port polls; << 4: the cycle in four."""
+fourth (2); << 3: the widths that the port offers; << 5: the cycle in four."""
 
 DELIVERY_HEAD = Struct("<QHHI")
 """A delivered packet: cycle of the last word, node index, slot, words, which follow in whole chunks."""

@@ -32,6 +32,7 @@ from itertools import groupby
 
 from cosim.harness.stream_files import CONTROL_FILE, DELIVERY_FILE, IDENTITY_FIELDS, IDENTITY_FILE, TAP_FILE, TRACE_FILE
 from rtl.fabric.ports import FabricPorts
+from wire.codes import LINK_WIDTHS
 from wire.crc import ICRC_POLY_REFLECTED
 from wire.row_crc import PERIOD, ROW_BYTES, VALID
 from wire.symbols import IDLE_PERIOD, LANES
@@ -312,7 +313,7 @@ def _rows_enter(ports: FabricPorts) -> Iterator[str]:
 
 
 def _driven_ports(ports: FabricPorts) -> Iterator[str]:
-    """Open ports whose rows Python drives; what is there at the other end always polls."""
+    """Open ports whose rows Python drives; what is there at the other end offers all widths."""
     for i, (node, port) in enumerate(ports.open):
         yield f"""\
   // Node {node}, port {port}.
@@ -330,7 +331,7 @@ def _played_ports(ports: FabricPorts) -> Iterator[str]:
     for i, (node, port) in enumerate(ports.open):
         name = f"node{node}_port{port}"
         yield f"""\
-  wire [37:0] into_{i}, from_{i};
+  wire [38:0] into_{i}, from_{i};
 {_wire_player(ports, f"{name}_rx", 2 * i, output=f"into_{i}")}\
 {_wire_player(ports, f"{name}_tx", 2 * i + 1, source=port_source(node, port), seen=f"from_{i}")}\
 """
@@ -345,7 +346,7 @@ def _wire_player(
   ironband_wire #(.IDLE_ROWS({IDLE_PERIOD}), .ROW_KIND({Kind.ROW})) {name} (
     .clk(clk), .running(reset == 0), .index(16'd{index}), .cycle(cycle),
     .posted(posted[{doorbell} +: 32]), .taken(taken[{doorbell} +: 32]), .played({output}),
-    .compare(1'b{bool(seen):d}), .seen({seen or "38'd0"}), .source(32'd{source}), .trace_file(trace_file)
+    .compare(1'b{bool(seen):d}), .seen({seen or "39'd0"}), .source(32'd{source}), .trace_file(trace_file)
   );
 """
 
@@ -398,14 +399,14 @@ def _connections(ports: FabricPorts) -> Iterable[tuple[str, str]]:
             for member, bits in _ROW_BITS:
                 yield f"rx__{i}__{member}", f"into_{i}{bits}"
                 yield f"tx__{i}__{member}", f"from_{i}{bits}"
-            yield f"polled__{i}", f"into_{i}[37]"
-            yield f"polls__{i}", f"from_{i}[37]"
+            yield f"offered__{i}", f"into_{i}[38:37]"
+            yield f"offers__{i}", f"from_{i}[38:37]"
         else:
             for member in ("data", "k", "valid"):
                 yield f"rx__{i}__{member}", f"rx_{i}_{member}"
                 yield f"tx__{i}__{member}", f"tx_{i}_{member}"
-            yield f"polled__{i}", "1'b1"
-            yield f"polls__{i}", ""
+            yield f"offered__{i}", f"2'd{LINK_WIDTHS}"
+            yield f"offers__{i}", ""
     for i in range(len(ports.taps)):
         for member, bits in _ROW_BITS:
             yield f"tap__{i}__{member}", f"tap_{i}{bits}"

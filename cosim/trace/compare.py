@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Final
 
 from cosim.trace.decided_by import DECIDED_BY
+from wire.codes import LINK_WIDTHS, LinkWidth
 from wire.parameters import FabricParameters, node_text, port_text
 from wire.symbols import Row, row_text
 from wire.trace import LINK_SOURCE, WORDS, Kind, LinkResult, Record, link_of_source, port_of_source, port_source
@@ -219,7 +220,7 @@ def fields(record: Record) -> dict[str, int | str]:
     if layout is None:
         return {name: f"{word:#010x}" for name, word in zip("abcde", record[-WORDS:], strict=True)}
     if layout is Rows:
-        row = _row(Rows.data.read(record), Rows.k.read(record), Rows.valid.read(record), 1)
+        row = _row(Rows.data.read(record), Rows.k.read(record), Rows.valid.read(record), LINK_WIDTHS)
         return {"CRC": Rows.crc.text(record), "last row": row}
     if layout is not RowPair:
         return {field.label: field.text(record) for field in layout.fields}
@@ -228,10 +229,10 @@ def fields(record: Record) -> dict[str, int | str]:
     return {"row": _row(*values[:half]), "of the model": _row(*values[half:])}
 
 
-def _row(data: int, k: int, valid: int, polls: int) -> str:
+def _row(data: int, k: int, valid: int, offers: int) -> str:
     """A row symbol by symbol, and what the port says beside it."""
     row = row_text(Row(data, k)) if valid else "none"
-    return row if polls else f"{row}, not polling"
+    return row if offers == LINK_WIDTHS else f"{row}, offers {LinkWidth(offers).name or 'no width'}"
 
 
 def describe(record: Record, names: Names) -> str:

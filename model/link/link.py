@@ -67,9 +67,9 @@ class Direction:
     """
 
     def __init__(
-        self, kernel: Kernel, flight: int, source: int, receiver: RowReceiver, polling_changed: Callable[[], None]
+        self, kernel: Kernel, flight: int, source: int, receiver: RowReceiver, offers_changed: Callable[[], None]
     ) -> None:
-        """`source` is that of its records; `polling_changed` is called when its sender begins or ceases to poll."""
+        """`source` is that of its records; `offers_changed` is called when its sender offers other widths."""
         self.flight = flight
         self.up = True
         self.up_since = 0
@@ -81,7 +81,7 @@ class Direction:
         self.injector = Injector(self, kernel, source)
         self._kernel = kernel
         self._receiver = receiver
-        self._polling_changed = polling_changed
+        self._offers_changed = offers_changed
         self._changed: dict[int, Row] = {}  # injected rows by the cycle in which they enter
         self._pitches: deque[tuple[int, int]] = deque([(0, _RESET_PITCH)])
         self._played: Transmission | None = None
@@ -166,17 +166,16 @@ class Direction:
         if self.in_flight and self.last_arrival(self.in_flight[-1]) >= now + self.flight:
             self._receiver.disturb(now + self.flight)
 
-    def polling_changed(self, polls: bool) -> None:
-        """The sender begins or ceases to poll, visible in the current cycle."""
-        self._polling_changed()
+    def offers_changed(self, widths: int) -> None:
+        """The sender offers other widths, a mask, visible in the current cycle."""
+        self._offers_changed()
         for log in self.logs:
-            log.set_polls(self._kernel.now, polls)
+            log.set_offers(self._kernel.now, widths)
 
     def fall_silent(self) -> None:
         """The sender is being reset, visible in the current cycle."""
         for log in self.logs:
             log.fall_silent(self._kernel.now)
-        self.polling_changed(False)
 
     def begin_anew(self) -> None:
         """The sender begins to live in the current cycle. The link has been down for longer than anything takes."""
@@ -186,7 +185,6 @@ class Direction:
         self._pitches = deque([(now, _RESET_PITCH)])
         for log in self.logs:
             log.begin_anew(now, _RESET_PITCH)
-        self.polling_changed(True)
 
     def received_by(self, receiver: RowReceiver) -> None:
         """The receiving node is another one from the next cycle on, when the link is down."""

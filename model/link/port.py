@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from wire.codes import PortPhysicalState, PortState, max_pkt_len
+from wire.codes import LinkWidth, PortPhysicalState, PortState, max_pkt_len
 from wire.packet import BLOCK_BYTES
 
 from ..crossing.matcher import Matcher
 from ..crossing.queues import Input
-from ..kernel import STATE
+from ..kernel import CONTROL, STATE, UPDATE
 from .acceptance import Acceptance, PortOwner
 from .congestion import Congestion
 from .eligibility import Eligibility
@@ -23,6 +23,9 @@ from .transmit import LinkOutput
 __all__ = ["LinkPort"]
 
 _POLLING: Final = PortPhysicalState.POLLING
+_WIDE: Final = 1
+_NARROW: Final = 4
+"""Cycles from row to row at 4X and at 1X."""
 
 
 class LinkPort:
@@ -48,7 +51,7 @@ class LinkPort:
     ) -> None:
         """`queues` are those of its input, `source` is that of its records, `life` and `congestion` are a switch's."""
         self.status = status = PortStatus(matcher.kernel, source, queues.index, vls, mtu, matcher.epoch)
-        self.state_machine = PortStateMachine(status, self._state_changed)
+        self.state_machine = PortStateMachine(status, self._state_changed, self._link_lost)
         self.limits = None if life is None else TimeLimits(matcher, status.index, vls, life)
         self.congestion = congestion
         eligibility = Eligibility(status, matcher, self.limits)
@@ -59,38 +62,72 @@ class LinkPort:
         self.receiver = Receiver(status, self.flow, acceptance)
         self._owner = owner
         self._in_reset = matcher.epoch != 0
+        self._offered = self.offers()
+        self._has_four_lanes = True  # as written to WIDTH
+        self._is_narrow = False  # its link was, in the cycle before
         matcher.add(queues, self.output)
 
     # The cable.
 
-    def connect(self, out: Direction, into: Direction) -> None:
+    def connect(self, out: Direction, into: Direction, narrow: bool) -> None:
         """Plug in a cable. At power-up it is up, and the port may leave Down in cycle 1."""
         self.output.wire = out
+        self._is_narrow = narrow
         self.receiver.connect(into)
         self.status.link_up = out.up and not self._in_reset
         self.status.kernel.at(self.status.kernel.now + 1, STATE, self.state_machine.evaluate)
 
-    def polls(self) -> bool:
-        """It is neither asleep nor disabled nor being reset, and so lets the link be up."""
-        return self.status.physical_state == _POLLING and not self._in_reset
+    def offers(self) -> int:
+        """Mask of the widths that it offers; none while it is asleep or disabled or being reset."""
+        status = self.status
+        return status.link_width_enabled if status.physical_state == _POLLING and not self._in_reset else 0
+
+    def _offer(self, _: None = None) -> None:
+        """What it offers may have changed, visible in the current cycle."""
+        offered = self.offers()
+        if offered != self._offered:
+            self._offered = offered
+            if self.output.wire:
+                self.output.wire.offers_changed(offered)
 
     def begin_reset(self) -> None:
         """Its node is being reset, visible from the current cycle on."""
         self._in_reset = True
         if self.output.wire:
             self.output.wire.fall_silent()
+        self._offer()
 
     def begin_life(self) -> None:
-        """The current cycle is its node's cycle 0 after a reset."""
+        """The current cycle is its node's cycle 0 after a reset, in which it is 4X, whatever the link is."""
         self._in_reset = False
         if self.output.wire:
             self.output.wire.begin_anew()
+        self._offer()
+        self.status.kernel.at(self.status.kernel.now + 1, UPDATE, self._show_width)
 
     def link_changed(self, up: bool) -> None:
         """The link is up, or is down, from the current cycle on; the state machine looks at it one cycle later."""
         self.status.link_up = up
         self.receiver.check_enabled()
         self.status.kernel.at(self.status.kernel.now + 1, STATE, self.state_machine.evaluate)
+
+    def narrowness_changed(self, narrow: bool) -> None:
+        """The link is narrow, or is not, from the current cycle on; its width shows that one cycle later."""
+        kernel = self.status.kernel
+        kernel.at(kernel.now + 1, CONTROL, self._set_narrow, narrow)
+        kernel.at(kernel.now + 1, UPDATE, self._show_width)
+
+    def _set_narrow(self, narrow: bool) -> None:
+        self._is_narrow = narrow
+
+    def _show_width(self, _: None = None) -> None:
+        self.output.set_pitch(_WIDE if self._has_four_lanes and not self._is_narrow else _NARROW)
+
+    def _link_lost(self) -> None:
+        """Before a write to PHYSICAL_STATE that shows in the current cycle, which wins."""
+        if self.status.physical_state == _POLLING:
+            self.status.physical_state = self.status.link_down_default
+            self.status.kernel.at(self.status.kernel.now, UPDATE, self._offer)
 
     # Changes that show in the current cycle.
 
@@ -119,7 +156,15 @@ class LinkPort:
 
     def set_physical_state(self, state: PortPhysicalState) -> None:
         """PHYSICAL_STATE was written: Sleep, Polling or Disabled."""
-        polled = self.polls()
         self.status.physical_state = state
-        if self.output.wire and self.polls() != polled:
-            self.output.wire.polling_changed(self.polls())
+        self._offer()
+
+    def set_link_width_enabled(self, widths: int) -> None:
+        """LINK_WIDTH_ENABLED was written: a mask of 1X and 4X, not 0."""
+        self.status.link_width_enabled = widths
+        self._offer()
+
+    def set_width(self, width: int) -> None:
+        """WIDTH was written: 1X or 4X, the lanes of the cable."""
+        self._has_four_lanes = width == LinkWidth.X4
+        self._show_width()

@@ -23,12 +23,18 @@ class PortStateMachine:
         timeout: LINK_DOWN_TIMEOUT in cycles.
     """
 
-    def __init__(self, status: PortStatus, changed: Callable[[PortState, bool], None]) -> None:
-        """`changed` is called when a new state is visible, with the old one and whether a write made it."""
+    def __init__(
+        self, status: PortStatus, changed: Callable[[PortState, bool], None], link_lost: Callable[[], None]
+    ) -> None:
+        """`changed` is called when a new state is visible, with the old one and whether a write made it.
+
+        `link_lost` is called before, when it is Down because the link is.
+        """
         self.timeout = PORT_RESET_VALUES[PortRegister.LINK_DOWN_TIMEOUT]
         self._status = status
         self._kernel = status.kernel
         self._changed = changed
+        self._link_lost = link_lost
         self._enabled_from: int | None = None  # ActiveEnable: visible from this cycle on
         self._deferred_from = 0
         self._entered_at = -1  # the cycle since which the state is visible
@@ -98,13 +104,11 @@ class PortStateMachine:
                 counters.add(Counter.LINK_ERROR_RECOVERY)
                 return PortState.ACTIVE
             if self._kernel.now == self._deferred_from + self.timeout:
-                counters.add(Counter.LINK_DOWNED)
-                return PortState.DOWN
+                return self._lose_link()
         elif not up:
             if state == PortState.ACTIVE:
                 return PortState.ACTIVE_DEFER
-            counters.add(Counter.LINK_DOWNED)
-            return PortState.DOWN
+            return self._lose_link()
         if self._written == PortState.DOWN:
             self._down_by_write = True
             return PortState.DOWN
@@ -117,6 +121,11 @@ class PortStateMachine:
             if enabled and (self._active_kept or self._trigger):
                 return PortState.ACTIVE
         return state
+
+    def _lose_link(self) -> PortState:
+        self._status.counters.add(Counter.LINK_DOWNED)
+        self._link_lost()
+        return PortState.DOWN
 
     def _enter(self, new: PortState) -> None:
         status, kernel = self._status, self._kernel

@@ -1,12 +1,17 @@
 """What a port is at the moment, as everything in and around it may see (docs/pipeline.md, sections 5 and 10)."""
 
-from wire.codes import PortPhysicalState, PortState, max_pkt_len, mtu_code
+from typing import Final
+
+from wire.codes import LinkWidth, PortPhysicalState, PortState, max_pkt_len, mtu_code
 
 from ..kernel import Kernel
 from .counters import Counters
 from .partition import Partition
 
-__all__ = ["PortStatus"]
+__all__ = ["ALL_WIDTHS", "PortStatus"]
+
+ALL_WIDTHS: Final = int(LinkWidth.X1 | LinkWidth.X4)
+"""Mask of the widths that a port may offer."""
 
 
 class PortStatus:
@@ -18,7 +23,9 @@ class PortStatus:
         index: of its input and its output in the crossing.
         vls: its data VLs.
         state: PortState.
-        physical_state: as written: Sleep, Polling or Disabled.
+        physical_state: Sleep, Polling or Disabled: as written, or as it became where the link was lost.
+        link_down_default: Sleep or Polling, which it becomes then.
+        link_width_enabled: mask of the widths that it offers while it polls.
         link_up: there is a cable, and it is up.
         operational: number of operational data VLs.
         mtu_cap, neighbor_mtu: codes.
@@ -34,6 +41,8 @@ class PortStatus:
         self.vls = vls
         self.state = PortState.DOWN
         self.physical_state = PortPhysicalState.POLLING
+        self.link_down_default = PortPhysicalState.POLLING
+        self.link_width_enabled = ALL_WIDTHS
         self.link_up = False
         self.operational = vls
         self.mtu_cap: int = mtu_code(mtu)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from ..packet import Row, Transmission
+from .port_status import ALL_WIDTHS
 
 __all__ = ["AT_ENTRY", "PHASE_MASK", "WireLog"]
 
@@ -30,7 +31,7 @@ class WireLog:
     """
 
     def __init__(self, pitch: int, *, flight: int | None) -> None:
-        """For a link that is up and whose sender polls; FLIGHT: log what gets across it, not what is driven.
+        """For a link that is up and whose sender offers all widths; FLIGHT: log what gets across, not what is driven.
 
         What gets across in a cycle is certain only when that is over at the receiver.
         """
@@ -43,7 +44,7 @@ class WireLog:
         self._from = 0  # the first cycle of which rows were not given
         self._paces = [(0, self._pace)]  # with the one that holds at `_from`
         self._new_paces = [(0, self._pace)]
-        self._polls = [(0, True)]
+        self._offers = [(0, ALL_WIDTHS)]
         self._epochs = [0]
 
     # What the direction reports of the current cycle.
@@ -58,9 +59,10 @@ class WireLog:
             self._injected[cycle] = row
 
     def set_pitch(self, cycle: int, pitch: int) -> None:
-        """The sender's width is visible from this cycle on."""
-        self._pitch = pitch
-        self._set_pace(cycle)
+        """The sender's width is visible from this cycle on, unless it is being reset."""
+        if self._pitch:
+            self._pitch = pitch
+            self._set_pace(cycle)
 
     def fall_silent(self, cycle: int) -> None:
         """The sender is being reset, visible from this cycle on."""
@@ -79,15 +81,16 @@ class WireLog:
     def begin_anew(self, cycle: int, pitch: int) -> None:
         """This is the sender's cycle 0, after a reset in which it sent nothing."""
         self._epochs.append(cycle)
-        self.set_pitch(cycle, pitch)
+        self._pitch = pitch
+        self._set_pace(cycle)
 
     def place(self, cycle: int) -> int:
         """The sender's cycle, which says what its phase and its idle data are."""
         return cycle - max((epoch for epoch in self._epochs if epoch <= cycle), default=0)
 
-    def set_polls(self, cycle: int, polls: bool) -> None:
-        """The sender polls, or ceases to, visible from this cycle on."""
-        self._polls.append((cycle, polls))
+    def set_offers(self, cycle: int, widths: int) -> None:
+        """The sender offers these widths, a mask, visible from this cycle on."""
+        self._offers.append((cycle, widths))
 
     @property
     def _pace(self) -> int:
@@ -149,7 +152,7 @@ class WireLog:
             self._paces.pop(0)
         self._injected = {at: row for at, row in self._injected.items() if at >= cycle}
         self._new_paces.clear()
-        self._polls.clear()
+        self._offers.clear()
 
     def paces(self, until: int) -> Sequence[tuple[int, int]]:
         """(cycle, pace) of changes below UNTIL: every cycle has a row from then on (1), every fourth (4), none (0)."""
@@ -157,8 +160,8 @@ class WireLog:
         del self._new_paces[: len(new)]
         return new
 
-    def polls(self, until: int) -> Sequence[tuple[int, bool]]:
-        """(cycle, whether the sender polls) of each change below UNTIL."""
-        new = [change for change in self._polls if change[0] < until]
-        del self._polls[: len(new)]
+    def offers(self, until: int) -> Sequence[tuple[int, int]]:
+        """(cycle, mask of the widths that the sender offers) of each change below UNTIL, beginning with cycle 0."""
+        new = [change for change in self._offers if change[0] < until]
+        del self._offers[: len(new)]
         return new

@@ -1,10 +1,11 @@
 """A node, as its ports and its register bus know it."""
 
 from abc import abstractmethod
+from typing import Final
 
 from wire.codes import PortState
 from wire.headers import LRH
-from wire.registers import Counter
+from wire.registers import Counter, Detail
 from wire.trace import Verdict
 
 from ..link.acceptance import PortOwner
@@ -14,6 +15,9 @@ from ..packet import Packet
 from .agent import Agent
 
 __all__ = ["Node"]
+
+_EVENT_TO_COUNTER: Final = 2
+"""Cycles from an event of trap 259 until the port that it names has counted it."""
 
 
 class Node(PortOwner):
@@ -42,6 +46,7 @@ class Node(PortOwner):
     def tell_of_p_key(self, packet: Packet, rejects: int, *, is_copy: bool = False) -> None:
         """The port of an index rejects a packet, or a copy of it, for the P_Key that it has, if it has one."""
         if packet.key_row:
+            self.ports[rejects].status.counters.add_after(_EVENT_TO_COUNTER, Detail.P_KEY_VIOLATIONS)
             lrh = LRH.record(slid=packet.slid, dlid=packet.dlid, sl=packet.sl)
             self.agent.p_key_rejected(packet.input + 1, rejects + 1, lrh, p_key_of(packet), is_copy=is_copy)
 

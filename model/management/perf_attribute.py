@@ -146,9 +146,9 @@ def _places(layout: Layout, counters: Iterable[tuple[int, str, _Counter]]) -> tu
     return tuple(places)
 
 
-def _details(fields: Sequence[Field], first: Detail) -> list[tuple[int, str, _Counter]]:
+def _details(fields: Sequence[Field], first: Detail, last: Detail) -> list[tuple[int, str, _Counter]]:
     """Registers follow one another as the fields do, as far as there are some for them."""
-    registers = [detail for detail in Detail if detail >= first]
+    registers = [detail for detail in Detail if first <= detail <= last]
     return [(bit, field.name, detail) for bit, (field, detail) in enumerate(zip(fields, registers, strict=False))]
 
 
@@ -209,8 +209,8 @@ _COUNTERS: Final[list[tuple[int, str, _Counter]]] = [
     (counter - Counter.SYMBOL_ERROR, PMA_COUNTERS[counter - Counter.SYMBOL_ERROR].name, counter) for counter in Counter
 ]
 """Registers are numbered as the counters are in PortCounters."""
-_RCV_ERROR_DETAILS: Final = _details(PMA_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS)
-_XMIT_DISCARD_DETAILS: Final = _details(PMA_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS)
+_RCV_ERROR_DETAILS: Final = _details(PMA_RCV_ERROR_DETAILS, Detail.LOCAL_PHYSICAL_ERRORS, Detail.LOOPING_ERRORS)
+_XMIT_DISCARD_DETAILS: Final = _details(PMA_XMIT_DISCARD_DETAILS, Detail.INACTIVE_DISCARDS, Detail.HOQ_LIFE_DISCARDS)
 _VL_XMIT_WAIT: Final[list[tuple[int, str, _Counter]]] = [
     (vl, field.name, _VlXmitWait(vl)) for vl, field in enumerate(PMA_VL_XMIT_WAIT)
 ]

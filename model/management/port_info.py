@@ -30,10 +30,19 @@ from wire.port_info import (
     CapabilityMask,
 )
 from wire.port_tables import GUID_INFO
-from wire.registers import PORT_RESET_VALUES, NodeRegister, PartitionCheck, PortRegister, node_address, port_address
+from wire.registers import (
+    PORT_RESET_VALUES,
+    Detail,
+    NodeRegister,
+    PartitionCheck,
+    PortRegister,
+    node_address,
+    port_address,
+)
 from wire.stimulus import KeyViolation
 from wire.time_limits import NO_LIMIT
 
+from ..link.port_status import ALL_WIDTHS
 from .agent_node import AgentNode
 from .attribute import READ_STEPS, Request, SettableAttribute, answer_step, set_step, word_of
 from .steps import COMMIT, SET, SLOT
@@ -41,7 +50,6 @@ from .steps import COMMIT, SET, SLOT
 __all__ = ["Changes", "PortInfo", "PortKind", "at_reset", "set_fields", "set_states", "shown_state"]
 
 _GID_PREFIX: Final = 0xFE80_0000_0000_0000
-_WIDTHS: Final = LinkWidth.X1 | LinkWidth.X4
 _STEP_UP_FROM: Final[dict[int, int]] = {
     PortState.ARMED: PortState.INITIALIZE,
     PortState.ACTIVE: PortState.ARMED,
@@ -65,8 +73,8 @@ def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
     values = {
         "mtu_cap": int(mtu_code(mtu)),
         "vl_cap": operational_vls(vls),
-        "link_width_enabled": int(_WIDTHS),
-        "link_width_supported": int(_WIDTHS),
+        "link_width_enabled": ALL_WIDTHS,
+        "link_width_supported": ALL_WIDTHS,
         "link_speed_supported": int(LinkSpeed.SDR),
         "link_speed_active": int(LinkSpeed.SDR),
         "link_speed_enabled": int(LinkSpeed.SDR),
@@ -210,6 +218,7 @@ _REGISTERS: Final[tuple[tuple[str, int, NodeRegister | PortRegister], ...]] = (
     ("port_physical_state", 0, PortRegister.PHYSICAL_STATE),
     ("port_state", 1, PortRegister.STATE),
     ("lmc", 2, NodeRegister.LMC),
+    ("link_down_default_state", 3, PortRegister.LINK_DOWN_DEFAULT),
     ("neighbor_mtu", 0, PortRegister.NEIGHBOR_MTU),
     ("vl_high_limit", 1, PortRegister.VL_HIGH_LIMIT),
     ("operational_vls", 0, PortRegister.OPERATIONAL_VLS),
@@ -229,6 +238,10 @@ _CHECKS: Final = {
 }
 """Fields that a Set writes to PARTITION of an external port."""
 _CHECKS_STEP: Final = set_step(word_of(PORT_INFO, "filter_raw_outbound"), 3)
+_WIDTH_STEP: Final = set_step(word_of(PORT_INFO, "port_state"), 4)
+"""Step at which LinkWidthEnabled is written as it came: the register knows what it may be."""
+_VIOLATIONS_STEP: Final = set_step(word_of(PORT_INFO, "overrun_errors"), 2)
+"""Step at which P_KeyViolations of an external port are cleared."""
 _OF_TRANSPORT: Final = {KeyViolation.P_KEY: "p_key_violations", KeyViolation.Q_KEY: "q_key_violations"}
 """What an adapter counts because its host says so."""
 _CLEARED: Final = 1
@@ -295,7 +308,7 @@ class PortInfo(SettableAttribute):
             return PortKind.ADAPTER
         return PortKind.EXTERNAL if which else PortKind.MANAGEMENT
 
-    def _address(self, which: int, register: NodeRegister | PortRegister) -> int:
+    def _address(self, which: int, register: NodeRegister | PortRegister | Detail) -> int:
         if isinstance(register, NodeRegister):
             return node_address(register)
         return port_address(1 if self._is_adapter else which, register)
@@ -323,7 +336,12 @@ class PortInfo(SettableAttribute):
                 for name, access, register in _REGISTERS
                 if name in written and not (self._is_adapter and name in _OF_SWITCH)
             ]
+            widths = self._address(which, PortRegister.LINK_WIDTH_ENABLED)
+            steps.append((_WIDTH_STEP, partial(self._node.bus_write, widths, asked.link_width_enabled)))
             if kind == PortKind.EXTERNAL:
+                if asked.p_key_violations == 0:
+                    violations = self._address(which, Detail.P_KEY_VIOLATIONS)
+                    steps.append((_VIOLATIONS_STEP, partial(self._node.bus_write, violations, 0)))
                 checks = sum(check for name, check in _CHECKS.items() if written[name])
                 partition = self._address(which, PortRegister.PARTITION)
                 steps.append((_CHECKS_STEP, partial(self._node.bus_write, partition, checks)))
@@ -358,7 +376,13 @@ class PortInfo(SettableAttribute):
             state = self._node.give_read(self._address(which, PortRegister.STATE))
             yield _answer_step("port_physical_state", 1)
             physical = self._node.give_read(self._address(which, PortRegister.PHYSICAL_STATE))
-            yield _answer_step("port_physical_state", 1 + READ_STEPS)
+            if self._is_adapter:
+                yield _answer_step("port_physical_state", 1 + READ_STEPS)
+            else:
+                yield _answer_step("port_physical_state", 2)
+                violations = self._node.give_read(self._address(which, Detail.P_KEY_VIOLATIONS))
+                yield _answer_step("port_physical_state", 2 + READ_STEPS)
+                live["p_key_violations"] = violations.value
             live["link_width_active"] = width.value
             live["port_state"] = shown_state(state.value)
             live["port_physical_state"] = physical.value

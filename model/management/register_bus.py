@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from wire.codes import VL15, LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
+from wire.port_info import LINK_WIDTH_ALL
 from wire.port_tables import P_KEY_TABLE
 from wire.registers import (
     DATA_BITS,
@@ -24,6 +25,7 @@ from ..crossing.vl_arbitration import VlArbitration
 from ..kernel import DECIDE, RECEIVE, UPDATE, Kernel
 from ..link.counters import Counted, Counters
 from ..link.port import LinkPort
+from ..link.port_status import ALL_WIDTHS
 from .node import Node
 
 __all__ = ["Bus"]
@@ -48,6 +50,7 @@ _WORD_MASK = (1 << DATA_BITS) - 1
 _NUM_PORTS: Final = (0, NodeRegister.NUM_PORTS)
 _LEASE_SECOND: Final = (0, NodeRegister.LEASE_SECOND)
 _PHYSICAL_STATES = frozenset({PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED})
+_LINK_DOWN_DEFAULTS = frozenset({PortPhysicalState.SLEEP, PortPhysicalState.POLLING})
 
 
 class Bus:
@@ -185,6 +188,10 @@ def _read_port(port: LinkPort, offset: int) -> int:
             return 0 if status.partition is None else status.partition.checks
         case PortRegister.FLOW_CTL_UPDATE_ERRORS:
             return counters.read_flow_ctl_update_errors()
+        case PortRegister.LINK_WIDTH_ENABLED:
+            return status.link_width_enabled
+        case PortRegister.LINK_DOWN_DEFAULT:
+            return status.link_down_default
         case _ if offset in _VL_XMIT_WAITS:
             slot = _slot_of(offset - VL_XMIT_WAIT, status.vls)
             return 0 if slot is None else port.output.read_vl_xmit_wait(slot)
@@ -197,7 +204,7 @@ def _slot_of(vl: int, vls: int) -> int | None:
 
 
 def _physical_state(port: LinkPort) -> PortPhysicalState:
-    if not port.polls():
+    if port.status.physical_state != PortPhysicalState.POLLING:
         return port.status.physical_state
     if port.status.link_up:
         return PortPhysicalState.LINK_UP
@@ -214,7 +221,7 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
         case PortRegister.STATE if value in (PortState.DOWN, PortState.ARMED, PortState.ACTIVE):
             port.state_machine.write(value)
         case PortRegister.WIDTH if value in (LinkWidth.X1, LinkWidth.X4):
-            port.output.set_pitch(1 if value == LinkWidth.X4 else 4)
+            port.set_width(value)
         case PortRegister.NEIGHBOR_MTU if 1 <= value <= status.mtu_cap:
             port.set_neighbor_mtu(value)
         case PortRegister.OPERATIONAL_VLS if 1 <= value <= operational_vls(status.vls):
@@ -235,6 +242,10 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             flow.overrun_errors = value
         case PortRegister.PHYSICAL_STATE if value in _PHYSICAL_STATES:
             port.set_physical_state(PortPhysicalState(value))
+        case PortRegister.LINK_WIDTH_ENABLED if 1 <= value <= ALL_WIDTHS or value == LINK_WIDTH_ALL:
+            port.set_link_width_enabled(value & ALL_WIDTHS)
+        case PortRegister.LINK_DOWN_DEFAULT if value in _LINK_DOWN_DEFAULTS:
+            status.link_down_default = PortPhysicalState(value)
         case PortRegister.EXTENDED_LOW:
             counters.extended_low = value
         case PortRegister.VL_HIGH_LIMIT if arbitration is not None and value < 1 << 8:

@@ -39,7 +39,8 @@ class Adapter(wiring.Component):
     """An adapter: what the host offers goes to the link, what the link brings to the host, management to the agent.
 
     Members:
-        rx, tx: rows from and to the wires; `up` says that the link is up, `polling` that the port wants it to be.
+        rx, tx: rows from and to the wires; `up` says that the link is up, `narrow` that it came up as 1X, `offers_1x`
+            and `offers_4x` with which widths it may.
         bus: the register bus.
         identity: what management calls it.
         send: the host's streams, of each slot.
@@ -62,7 +63,9 @@ class Adapter(wiring.Component):
                 "rx": In(RowSignature),
                 "tx": Out(RowSignature),
                 "up": In(1),
-                "polling": Out(1),
+                "narrow": In(1),
+                "offers_1x": Out(1),
+                "offers_4x": Out(1),
                 "bus": In(BusSignature),
                 "identity": In(IdentitySignature()),
                 "send": Out(HostStreamSignature).array(slots),
@@ -93,7 +96,8 @@ class Adapter(wiring.Component):
         agent_port, agent_store = add_agent(m, self, _CROSSED, _CREDITED)
         m.d.comb += [
             port.up.eq(self.up),
-            self.polling.eq(port.polling),
+            port.narrow.eq(self.narrow),
+            Cat(self.offers_1x, self.offers_4x).eq(port.offers),
             agent_port.node_state.active.eq(port.sending.state == PortState.ACTIVE),
             agent_port.node_state.host_sm.eq(self.host_sm),
             agent_port.node_state.key_violation.eq(self.key_violation),

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
@@ -16,6 +15,8 @@ from rtl.fabric.link import LinkDirection
 from rtl.fabric.ports import FabricPorts, FabricSignature
 from rtl.management.identity import identity_values
 from rtl.switch.switch import Switch
+from rtl.widths import OFFERED_BITS
+from wire.codes import LINK_WIDTHS
 from wire.parameters import AdapterParameters, FabricParameters, NodeParameters, reset_cycles
 from wire.stimulus import Operation
 from wire.trace import Kind, link_source, port_source
@@ -121,9 +122,11 @@ class Fabric(wiring.Component):
             m.d.sync += left.eq(left - 1)
         return resetting
 
-    def _polls(self, node: int, port: int) -> Value:
-        """A port wants its link to be up, and its node is not being reset."""
-        return self._nodes[node].polling[port - 1] & ~self._resetting[node]
+    def _offers(self, node: int, port: int) -> Value:
+        """The widths that a port offers, none while its node is being reset."""
+        of_node = self._nodes[node]
+        offers = Cat(of_node.offers_1x[port - 1], of_node.offers_4x[port - 1])
+        return Mux(self._resetting[node], 0, offers)
 
     def _identify_nodes(self, m: Module) -> None:
         """Each node's identity, on wires of the fabric: nodes of equal parameters are identical inside."""
@@ -134,20 +137,28 @@ class Fabric(wiring.Component):
                 m.d.comb += getattr(node.identity, member).eq(value)
 
     def _connect_links(self, m: Module) -> None:
-        """Rows through the links, and `up` of each, a register, to both its ends."""
+        """Rows through the links, and to both ends of each that it is up, and how wide."""
         names = list(self.parameters.nodes)
         up: list[dict[int, Any]] = [{} for _node in names]
+        narrow: list[dict[int, Any]] = [{} for _node in names]
         for index, (link, halves) in enumerate(zip(self.parameters.links, self._links, strict=True)):
             ends = [(names.index(link.a), link.a_port), (names.index(link.b), link.b_port)]
-            link_up = self._link_up(m, index, ends)
+            link_up, link_narrow = self._train(m, index, *(self._offers(node, port) for node, port in ends))
             for half, (sender, out_port), (receiver, in_port) in zip(halves, ends, reversed(ends), strict=True):
                 m.d.comb += half.up.eq(link_up)
                 connect(m, self._row(sender, "tx", out_port), half.input)
                 connect(m, half.output, self._row(receiver, "rx", in_port))
-                up[sender][out_port] = link_up
+                up[sender][out_port], narrow[sender][out_port] = link_up, link_narrow
         for place, (node, port) in enumerate(self.ports.open):
             # What the other end says of a cycle is there in the next, as `up` is.
-            up[node][port] = self._link_up(m, len(self._links) + place, [(node, port)]) & self.polled[place]
+            offers, before = (
+                self._offers(node, port),
+                Signal(OFFERED_BITS, init=LINK_WIDTHS, name=f"open_{place}_before"),
+            )
+            m.d.sync += before.eq(offers)
+            up[node][port], narrow[node][port] = self._train(
+                m, len(self._links) + place, before, self.offered[place], at_once=True
+            )
             inward = self._row(node, "rx", port)
             connect(m, flipped(self.rx[place]), inward)
             outward = self._row(node, "tx", port)
@@ -155,26 +166,40 @@ class Fabric(wiring.Component):
             m.d.comb += [
                 inward.valid.eq(self.rx[place].valid & up[node][port]),
                 self.tx[place].valid.eq(outward.valid & ~self._resetting[node]),
-                self.polls[place].eq(self._polls(node, port)),
+                self.offers[place].eq(offers),
             ]
-        for node, ports in zip(self._nodes, up, strict=True):
+        for node, ups, narrows in zip(self._nodes, up, narrow, strict=True):
             # A port without a link is down for good.
-            m.d.comb += node.up.eq(Cat(ports.get(port + 1, 0) for port in range(len(node.up))))
+            for wires, of_ports in ((node.up, ups), (node.narrow, narrows)):
+                m.d.comb += wires.eq(Cat(of_ports.get(port + 1, 0) for port in range(len(wires))))
 
-    def _link_up(self, m: Module, index: int, ends: Iterable[tuple[int, int]]) -> Signal:
-        """Whether link INDEX is up: control operations say so, and the ports (node index, port) at its ends poll."""
+    def _train(
+        self, m: Module, index: int, offered: Value, offered_there: Value, *, at_once: bool = False
+    ) -> tuple[Signal, Signal]:
+        """Whether link INDEX is up and narrow in the cycle after that of which its ends' offers are.
+
+        It is up if control operations say so, and they offer a width in common. AT_ONCE: the offers come in the cycle
+        after theirs.
+        """
         plugged = Signal(init=1, name=f"link_{index}_plugged")
         stays_plugged = Signal(name=f"link_{index}_stays_plugged")
-        up = Signal(init=1, name=f"link_{index}_up")
+        common = Signal(OFFERED_BITS, name=f"link_{index}_common")
+        kept, found = ("_before", "") if at_once else ("", "_follows")
+        up, narrow = Signal(init=1, name=f"link_{index}_up{kept}"), Signal(name=f"link_{index}_narrow{kept}")
+        up_found, narrow_found = (Signal(name=f"link_{index}_{name}{found}") for name in ("up", "narrow"))
         with m.If(self._given(Operation.LINK_DOWN, index)):
             m.d.comb += stays_plugged.eq(0)
         with m.Elif(self._given(Operation.LINK_UP, index)):
             m.d.comb += stays_plugged.eq(1)
         with m.Else():
             m.d.comb += stays_plugged.eq(plugged)
-        polling = [self._polls(node, port) for node, port in ends]
-        m.d.sync += [plugged.eq(stays_plugged), up.eq(stays_plugged & Cat(polling).all())]
-        return up
+        m.d.comb += [
+            common.eq(offered & offered_there),
+            up_found.eq((plugged if at_once else stays_plugged) & common.any()),
+            narrow_found.eq(Mux(up | ~common.any(), narrow, ~common[-1])),
+        ]
+        m.d.sync += [plugged.eq(stays_plugged), up.eq(up_found), narrow.eq(narrow_found)]
+        return (up_found, narrow_found) if at_once else (up, narrow)
 
     def _decode_control(self, m: Module) -> None:
         """Bus accesses and injections on the wires of their target."""

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from rtl.crossing.words import HostStreamSignature, HostWordSignature
 from rtl.link.row import RowSignature
 from rtl.management.identity import IdentitySignature
+from rtl.widths import OFFERED_BITS
 from wire.parameters import AdapterParameters, FabricParameters, slots_of
 from wire.trace import WORDS
 
@@ -98,8 +99,8 @@ class FabricSignature(wiring.Signature):
         trace_valid: bit i says that trace slot i has a record in this cycle.
         trace: the records' words, a in the lowest bits, for each of `FabricPorts.trace`.
         rx, tx: rows into and out of each of `FabricPorts.open`.
-        polled: the other end of each of these links polled in the cycle before.
-        polls: this end polls.
+        offered: widths that the other end of each of these links offered in the cycle before, of 1X and 4X.
+        offers: those that this end offers.
         identity: for each of `FabricPorts.identities`.
         tap: rows that enter each of `FabricPorts.taps`.
         entered: likewise, of `FabricPorts.entered`.
@@ -115,8 +116,8 @@ class FabricSignature(wiring.Signature):
                 "trace": Out(32 * WORDS).array(len(ports.trace)),
                 "rx": In(RowSignature).array(len(ports.open)),
                 "tx": Out(RowSignature).array(len(ports.open)),
-                "polled": In(1).array(len(ports.open)),
-                "polls": Out(1).array(len(ports.open)),
+                "offered": In(OFFERED_BITS).array(len(ports.open)),
+                "offers": Out(OFFERED_BITS).array(len(ports.open)),
                 "identity": In(IdentitySignature()).array(ports.identities),
                 "tap": Out(RowSignature).array(len(ports.taps)),
                 "entered": Out(RowSignature).array(len(ports.entered)),

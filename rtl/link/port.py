@@ -29,7 +29,15 @@ from rtl.registers.port_registers import (
 )
 from rtl.rotation import how_many
 from rtl.trace import TraceSignature, gather, report
-from rtl.widths import CONSTRAINTS_BITS, FREE_BITS, LENGTH_BITS, NEED_BITS, VL_LIMIT_BITS
+from rtl.widths import (
+    CONSTRAINTS_BITS,
+    FREE_BITS,
+    LENGTH_BITS,
+    NEED_BITS,
+    OFFERED_BITS,
+    VIOLATIONS_BITS,
+    VL_LIMIT_BITS,
+)
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
 from wire.registers import Counter, Detail, PacketCounter
@@ -109,7 +117,8 @@ class LinkPort(wiring.Component):
 
     Members:
         rx, tx: the wires.
-        up: the physical link is up. `polling`: the port wants it to be; not while it is reset.
+        up, narrow: the physical link is up, and came up as 1X. `offers`: widths with which it may, of 1X and 4X; none
+            while the port is reset.
         phase: the cycle modulo 4.
         lookup_dlid: DLID of the packet whose row 1 is on the wires, in cycle h. `concerned`: this may be that cycle.
         admission: what the node is asked about a received packet and what it says; the packet's rows.
@@ -123,7 +132,8 @@ class LinkPort(wiring.Component):
         follows: what some registers will be in the next cycle. `max_words`: the largest PktLen that it lets out.
         lid, lmc: the adapter's own (kind "adapter").
         partition: what the switch checks of its packets. `xmit_constraints`: how many packets' verdict is in this cycle
-            that they may not leave by it.
+            that they may not leave by it. `p_key_violations`: how many were rejected at it for their P_Keys in the
+            cycle before.
         icrc_error: a packet that came by this port ended in the switch's agent, and its ICRC is wrong.
         reg: register access, in the cycle c in which it is given; `reg_rdata` follows a read in c+3 and is 0 in all
             other cycles.
@@ -140,7 +150,8 @@ class LinkPort(wiring.Component):
                 "rx": In(RowSignature),
                 "tx": Out(RowSignature),
                 "up": In(1),
-                "polling": Out(1),
+                "narrow": In(1),
+                "offers": Out(OFFERED_BITS),
                 "phase": In(2),
                 "lookup_dlid": Out(16),
                 "concerned": Out(1),
@@ -161,6 +172,7 @@ class LinkPort(wiring.Component):
                 "lmc": In(3),
                 "partition": Out(PartitionChecks),
                 "xmit_constraints": In(CONSTRAINTS_BITS),
+                "p_key_violations": In(VIOLATIONS_BITS),
                 "icrc_error": In(1),
                 "reg": In(port_access_layout(vls)),
                 "reg_rdata": Out(32),
@@ -289,7 +301,9 @@ class LinkPort(wiring.Component):
         m.d.comb += [
             registers.state.eq(state),
             registers.up.eq(self.up),
-            self.polling.eq(registers.polling & ~ResetSignal(allow_reset_less=True)),
+            registers.lost.eq(port_state.link_downed),
+            registers.narrow.eq(self.narrow),
+            self.offers.eq(Mux(ResetSignal(allow_reset_less=True), 0, registers.offers)),
             sending.operational_follows.eq(registers.follows.operational),
             sending.wide.eq(registers.wide),
             sending.wide_follows.eq(registers.wide_follows),
@@ -339,8 +353,10 @@ class LinkPort(wiring.Component):
         bad_packet = Signal()
         xmit_constraints = Signal.like(self.xmit_constraints)  # in the cycle before, as they come from all other ports
         copy_rejected = Signal()  # likewise
+        p_key_violations = Signal.like(self.p_key_violations)
         m.d.sync += [
             xmit_constraints.eq(self.xmit_constraints),
+            p_key_violations.eq(self.p_key_violations),
             copy_rejected.eq(discarded(Discard.CONSTRAINT)),
             symbol_error.eq(parts.receiver.received.symbol_error),
             bad_packet.eq(parts.receiver.received.bad_packet),
@@ -405,10 +421,12 @@ class LinkPort(wiring.Component):
             Detail.NEIGHBOR_MTU_DISCARDS: discarded(Discard.NEIGHBOR_MTU),
             Detail.LIFE_TIME_DISCARDS: discarded(Discard.LIFE_TIME),
             Detail.HOQ_LIFE_DISCARDS: discarded(Discard.HOQ_LIFE),
+            Detail.P_KEY_VIOLATIONS: p_key_violations.any(),
         }
         amounts: _Moves = {
             Counter.RCV_ERRORS: rcv_errors[0] + rcv_errors[1],
             Counter.XMIT_CONSTRAINT_ERRORS: xmit_constraints + copy_rejected,
+            Detail.P_KEY_VIOLATIONS: p_key_violations,
             Detail.LOCAL_PHYSICAL_ERRORS: physical_errors[0] + physical_errors[1],
         }
         if self._vls > 1:

@@ -149,6 +149,8 @@ class Agent(wiring.Component):
         connect(m, departure.route, bus_steps.route)
         m.d.comb += bus_steps.writes.eq(attribute.writes)
         m.d.comb += [stage.read.eq(bus_steps.read) for stage in (attribute, answer_word, departure)]
+        if self._is_switch:
+            m.d.comb += answer_word.p_key_violations.eq(bus_steps.p_key_violations)
 
         # A word of the answer, or of a trap's Notice.
         connect(m, flipped(self.identity), answer_word.identity)

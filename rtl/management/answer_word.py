@@ -68,7 +68,8 @@ class AnswerWord(Stage):
         attribute, word: the attribute, and its word.
         trap: which of the node's traps a Notice is, one-hot. `told`: what it tells of a packet.
         key, key_counts, node_state, identity, client_reregister: what is not kept in the attribute memory.
-        read: what was read over the bus for the word, its lowest field from bit 0 on.
+        read: what was read over the bus for the word, its lowest field from bit 0 on. `p_key_violations` (switch): of a
+            port, for its PortInfo.
         write: to the packet.
     """
 
@@ -87,6 +88,11 @@ class AnswerWord(Stage):
             client_reregister=In(1),
             read=In(DATA_BITS),
             write=Out(PacketWrite),
+            **(
+                {"p_key_violations": In(PORT_INFO["p_key_violations"].width)}
+                if isinstance(parameters, SwitchParameters)
+                else {}
+            ),
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -262,6 +268,7 @@ class AnswerWord(Stage):
             "link_width_active": self.read[: PORT_INFO["link_width_active"].width],
             "port_state": shown_state(self.read[physical_state_bits:][: PORT_INFO["port_state"].width]),
             "port_physical_state": self.read[:physical_state_bits],
+            **({"p_key_violations": self.p_key_violations} if self._is_switch else {}),
         }
         at_port_0 = self.attribute.target.at_port_0
         at_node, on_link = (at_port_0, ~at_port_0) if self._is_switch else (Const(1, 1), Const(1, 1))

@@ -40,6 +40,7 @@ from wire.registers import (
     SL_TO_VL_PAGE,
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
+    Detail,
     NodeRegister,
     PartitionCheck,
     PortRegister,
@@ -54,6 +55,7 @@ _REGISTERS: Final[dict[str, PortRegister | NodeRegister]] = {
     "port_state": PortRegister.STATE,
     "port_physical_state": PortRegister.PHYSICAL_STATE,
     "lmc": NodeRegister.LMC,
+    "link_down_default_state": PortRegister.LINK_DOWN_DEFAULT,
     "neighbor_mtu": PortRegister.NEIGHBOR_MTU,
     "vl_high_limit": PortRegister.VL_HIGH_LIMIT,
     "operational_vls": PortRegister.OPERATIONAL_VLS,
@@ -81,7 +83,15 @@ _PARTITION: Final = {
 }
 """The fields that PARTITION has, from its lowest bit on."""
 _PARTITION_ACCESS: Final = 3
-"""The place of its write among those of its word."""
+_WIDTH_ACCESS: Final = 4
+_VIOLATIONS_ACCESS: Final = 2
+"""The places of writes, and of the read of P_KEY_VIOLATIONS, among those of the words in whose slots they are."""
+
+_WIDTH: Final = place(PORT_INFO["link_width_enabled"])
+_VIOLATIONS: Final = place(PORT_INFO["p_key_violations"])
+_VIOLATIONS_CLEARED: Final = place(PORT_INFO["overrun_errors"]).word
+_VIOLATIONS_READ: Final = place(PORT_INFO["port_state"]).word
+"""The words in whose slots P_KEY_VIOLATIONS is cleared and read."""
 
 _OF_ADAPTERS: Final = ("lid", "lmc")
 _OF_SWITCHES: Final = ("hoq_life", "vl_stall_count")
@@ -214,6 +224,7 @@ class BusSteps(Stage):
         window (switch): the access of a CC request, in the step before its own.
         short: the slot of the step before has no accesses.
         bus: to the node.
+        p_key_violations (switch): of the port whose PortInfo is the answer, from the slot behind its state's on.
         read: what was read last, 5 cycles after it was given. Of several fields read in one slot, each is put as far
             above the lowest as in their word.
     """
@@ -229,7 +240,11 @@ class BusSteps(Stage):
             short=Out(1),
             bus=Out(BusSignature),
             read=Out(DATA_BITS),
-            **({"window": In(Access)} if isinstance(parameters, SwitchParameters) else {}),
+            **(
+                {"window": In(Access), "p_key_violations": Out(PORT_INFO["p_key_violations"].width)}
+                if isinstance(parameters, SwitchParameters)
+                else {}
+            ),
         )
 
     def elaborate(self, platform: object) -> Module:
@@ -250,7 +265,7 @@ class BusSteps(Stage):
         with m.If(steps.at_in_slot(WORD_TAKEN) & ~steps.again):
             m.d.sync += before.eq(self.word.request)
         registers = _Registers()
-        self._access_port_info(registers, number, answering, setting)
+        self._access_port_info(m, registers, number, answering, setting)
         self._access_counters(registers, number, answering, setting)
         if self._is_switch:
             of_set = setting & self.attribute.chosen[SmaAttribute.SWITCH_INFO.name]
@@ -316,7 +331,9 @@ class BusSteps(Stage):
         in_set = steps.of_slot.in_set & ~self.task.trap & ~accessed(_WORDS_SET | of_kind)
         return (in_set | (steps.of_slot.in_answer & ~accessed(_WORDS_READ))) & ~self.task.congestion
 
-    def _access_port_info(self, registers: _Registers, number: Value, answering: Value, setting: Value) -> None:
+    def _access_port_info(
+        self, m: Module, registers: _Registers, number: Value, answering: Value, setting: Value
+    ) -> None:
         """The state before a Set's slots; what of a port's PortInfo are registers."""
         target = self.attribute.target
         chosen = self.attribute.chosen[SmaAttribute.PORT_INFO.name]
@@ -328,9 +345,16 @@ class BusSteps(Stage):
             for place_in_list, name in enumerate(names):
                 here = answering & on_link & (number == SLOT_STEPS * place(PORT_INFO[name]).word + place_in_list)
                 reads.append((here, _REGISTERS[name]))
+        if self._is_switch:
+            here = answering & on_link & (number == SLOT_STEPS * _VIOLATIONS_READ + _VIOLATIONS_ACCESS)
+            reads.append((here, Detail.P_KEY_VIOLATIONS))
         for here, register in reads:
             registers.reads.append(here)
             registers.is_at(here, register)
+        here = setting & on_link & (number == SLOT_STEPS * (_WIDTH.word + 1) + _WIDTH_ACCESS)
+        registers.writes.append(here)
+        registers.is_at(here, PortRegister.LINK_WIDTH_ENABLED)
+        registers.has(here, _BEFORE, _WIDTH)
         self._write_fields(registers, number, setting & chosen, PORT_INFO, PORT_INFO_WRITES)
         if self._is_switch:
             fields = [place(PORT_INFO[name]) for name in _PARTITION.values()]
@@ -339,6 +363,12 @@ class BusSteps(Stage):
             registers.writes.append(here)
             registers.is_at(here, PortRegister.PARTITION)
             registers.has(here, _REVERSED, Place(word, WORD_BITS - lsb - len(fields), len(fields)))
+            clears = Signal()
+            with m.If(self.steps.at(SLOT_STEPS * (SET_SLOT + _VIOLATIONS.word) + 1)):
+                m.d.sync += clears.eq(_VIOLATIONS.of(self.word.request) == 0)
+            here = setting & on_link & (number == SLOT_STEPS * _VIOLATIONS_CLEARED + _VIOLATIONS_ACCESS)
+            registers.writes.append(here & clears)
+            registers.is_at(here, Detail.P_KEY_VIOLATIONS)
 
     def _write_fields(
         self, registers: _Registers, number: Value, setting: Value, layout: Layout, lists: tuple[tuple[str, ...], ...]
@@ -464,5 +494,12 @@ class BusSteps(Stage):
         m.d.sync += heights_of_next.eq(Cat(Cat(places).any() for places in at_height.values()))
         raised = select(heights_of_next, [self.bus.rdata[: widths[height]] << height for height in at_height])
         come = Mux(heights_of_next.any(), raised, self.bus.rdata)
-        with m.If(self.bus.rvalid):
+        apart = Const(0)  # what comes is of another word
+        if self._is_switch:
+            apart = Signal()
+            here = (self.word.number == _VIOLATIONS_READ) & (following == _VIOLATIONS_ACCESS)
+            m.d.sync += apart.eq(self.attribute.chosen[SmaAttribute.PORT_INFO.name] & here)
+            with m.If(self.bus.rvalid & apart):
+                m.d.sync += self.p_key_violations.eq(self.bus.rdata)
+        with m.If(self.bus.rvalid & ~apart):
             m.d.sync += self.read.eq(come | Mux(number == 0, 0, self.read))

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
-from wire.codes import LinkSpeed, LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
+from wire.codes import LINK_WIDTHS, LinkSpeed, LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.parameters import NodeParameters, vl_arbitration_entries
 from wire.port_info import ADAPTER_CAPABILITIES, SMA_RESP_TIME, SWITCH_CAPABILITIES
 from wire.port_tables import GUID_INFO
 from wire.registers import PORT_RESET_VALUES, PortRegister
 from wire.time_limits import NO_LIMIT
 
-__all__ = ["LINK_SPEEDS", "LINK_WIDTHS", "WRITABLE", "PortKind", "at_reset"]
+__all__ = ["LINK_SPEEDS", "WRITABLE", "PortKind", "at_reset"]
 
 
 class PortKind(Enum):
@@ -27,7 +27,6 @@ class PortKind(Enum):
 _NODE = frozenset({PortKind.BASE, PortKind.ADAPTER})
 _LINK = frozenset({PortKind.EXTERNAL, PortKind.ADAPTER})
 
-LINK_WIDTHS: Final = LinkWidth.X1 | LinkWidth.X4
 LINK_SPEEDS: Final = LinkSpeed.SDR
 
 WRITABLE: Final[Mapping[str, frozenset[PortKind]]] = {

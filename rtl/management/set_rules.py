@@ -12,9 +12,9 @@ from rtl.below import below
 from rtl.management.attribute import Attribute, Word
 from rtl.management.attribute_memory import SL_TO_VL_WORDS
 from rtl.management.place import WORD_BITS, masks, place
-from rtl.management.port_info_fields import LINK_SPEEDS, LINK_WIDTHS, WRITABLE, PortKind
+from rtl.management.port_info_fields import LINK_SPEEDS, WRITABLE, PortKind
 from rtl.rotation import any_of
-from wire.codes import LID_UNICAST_MAX, PortPhysicalState, PortState, mtu_code, operational_vls
+from wire.codes import LID_UNICAST_MAX, LINK_WIDTHS, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.layout import Layout
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.port_info import LINK_SPEED_ALL, LINK_WIDTH_ALL, NO_CHANGE, PORT_INFO
@@ -24,12 +24,12 @@ from wire.switch_info import SWITCH_INFO
 
 __all__ = ["PORT_INFO_WRITES", "SWITCH_INFO_WRITES", "WRITES", "Judged", "SetRules", "shown_state"]
 
-WRITES: Final = 3
+WRITES: Final = 4
 """Most registers that one word of a Set of PortInfo or SwitchInfo writes."""
 
 PORT_INFO_WRITES: Final = (
     ("lid",),
-    ("port_physical_state", "port_state", "lmc"),
+    ("port_physical_state", "port_state", "lmc", "link_down_default_state"),
     ("neighbor_mtu", "vl_high_limit"),
     ("operational_vls", "hoq_life", "vl_stall_count"),
     ("local_phy_errors", "overrun_errors"),

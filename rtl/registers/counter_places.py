@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from amaranth.lib import data
 
-from rtl.widths import CONSTRAINTS_BITS, INDEX_BITS, LENGTH_BITS
+from rtl.widths import CONSTRAINTS_BITS, INDEX_BITS, LENGTH_BITS, VIOLATIONS_BITS
 from wire.codes import MIN_PKT_LEN_RAW, VL15
 from wire.registers import (
     COUNTER_WIDTHS,
@@ -47,8 +47,8 @@ COLUMN_BITS: Final = 4
 DETAIL_WORDS: Final = 0x4
 XMIT_WAIT_WORD: Final = 0x7
 WHOLE_WORDS: Final = 0x8
-_FREE_LANES: Final = [(XMIT_WAIT_WORD, 2), (XMIT_WAIT_WORD, 3), (0x6, 2), (0x6, 3)] + [
-    (word, lane) for word in (0x3, 0x10, 0x11) for lane in range(LANES)
+_FREE_LANES: Final = [(XMIT_WAIT_WORD, 2), (XMIT_WAIT_WORD, 3), (0x6, 2)] + [
+    (word, lane) for word in (0x3, 0x10, 0x11, 0x12) for lane in range(LANES)
 ]
 """Where no others are than the counters by VL."""
 
@@ -72,6 +72,7 @@ COUNTED_LATE: Final = (
     Counter.XMIT_CONSTRAINT_ERRORS.name,
     Counter.XMIT_WAIT.name,
     Detail.LOCAL_PHYSICAL_ERRORS.name,
+    Detail.P_KEY_VIOLATIONS.name,
     *VL_XMIT_WAITS.values(),
 )
 """What a cycle counts of these is known late in it, or far from the port: counters have it a cycle later."""
@@ -114,7 +115,7 @@ def counts_layout(vls: int) -> data.StructLayout:
 def amounts_layout(vls: int) -> data.StructLayout:
     """By how much those counters move that do not move by 1.
 
-    Words, the watchdogs of several VLs, the packets of all other ports, or link and agent at once.
+    Words, the watchdogs of several VLs, the packets of other ports, or link and agent at once.
     """
     return data.StructLayout(
         {
@@ -122,6 +123,7 @@ def amounts_layout(vls: int) -> data.StructLayout:
             Counter.RCV_DATA.name: INDEX_BITS,
             **({Counter.LINK_ERROR_RECOVERY.name: vls.bit_length()} if vls > 1 else {}),
             Counter.XMIT_CONSTRAINT_ERRORS.name: CONSTRAINTS_BITS,
+            Detail.P_KEY_VIOLATIONS.name: VIOLATIONS_BITS,
             **dict.fromkeys(COUNTED_TWICE, 2),
         }
     )
@@ -131,13 +133,16 @@ def most_counted(register: int, vls: int, cycles: int) -> int:
     """The most that a counter may have counted in so many cycles.
 
     A packet's words have come, or gone, one a cycle. Packets of which a port objects to the partition have headers, and
-    it discards one copy at a time. The agent has one packet at a time.
+    it discards one copy at a time; an input inspects no packet more often than the shortest come. The agent has one
+    packet at a time.
     """
     if register in LENGTHS:
         return (1 << LENGTH_BITS) - 1 + cycles
+    packets = -(-cycles // (MIN_PKT_LEN_RAW + 1))  # by one port, with headers
     if register == Counter.XMIT_CONSTRAINT_ERRORS:
-        others = (1 << CONSTRAINTS_BITS - 1) - 1
-        return others * -(-cycles // (MIN_PKT_LEN_RAW + 1)) + (cycles + 1) // 2
+        return ((1 << CONSTRAINTS_BITS - 1) - 1) * packets + (cycles + 1) // 2
+    if register == Detail.P_KEY_VIOLATIONS:
+        return (1 << VIOLATIONS_BITS - 1) * packets
     if register == Counter.LINK_ERROR_RECOVERY:
         return vls * cycles
     agents = register in (Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)

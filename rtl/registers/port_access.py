@@ -22,9 +22,10 @@ from rtl.registers.counter_places import (
     word_bits,
 )
 from rtl.registers.marking import Element
-from rtl.widths import VL_BITS, VL_WEIGHT_BITS
+from rtl.widths import OFFERED_BITS, VL_BITS, VL_WEIGHT_BITS
 from wire.codes import LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
 from wire.parameters import vl_arbitration_entries
+from wire.port_info import LINK_WIDTH_ALL
 from wire.registers import (
     DATA_BITS,
     HIGH_OF_COUNTER,
@@ -156,6 +157,7 @@ class PortDecoder(wiring.Component):
             PortRegister.WIDTH: (LinkWidth.X1, LinkWidth.X4),
             PortRegister.NEIGHBOR_MTU: range(1, mtu_code(self._mtu) + 1),
             PortRegister.OPERATIONAL_VLS: range(1, operational_vls(self._vls) + 1),
+            PortRegister.LINK_DOWN_DEFAULT: (PortPhysicalState.SLEEP, PortPhysicalState.POLLING),
             PortRegister.PHYSICAL_STATE: (
                 PortPhysicalState.SLEEP,
                 PortPhysicalState.POLLING,
@@ -164,6 +166,8 @@ class PortDecoder(wiring.Component):
         }
         if register in codes:
             return ~value[_CODE_BITS:].any() & _is_one_of(value[:_CODE_BITS], codes[register])
+        if register == PortRegister.LINK_WIDTH_ENABLED:
+            return (value == LINK_WIDTH_ALL) | (value[:OFFERED_BITS].any() & ~value[OFFERED_BITS:].any())
         if register == PortRegister.CONGESTION:
             return ~Element(value).control_type
         bits = PORT_REGISTER_WIDTHS.get(register, DATA_BITS)

@@ -9,8 +9,17 @@ from amaranth.lib.wiring import In, Out
 from rtl.registers.marking import Element, MarkingSettings, PortMarking
 from rtl.registers.port_access import ListEntry, port_access_layout
 from rtl.rotation import select
-from rtl.widths import LENGTH_BITS, LIFE_BITS, STALL_COUNT_BITS, VL_LIMIT_BITS
-from wire.codes import LinkWidth, PortPhysicalState, PortState, data_vls, max_pkt_len, mtu_code, operational_vls
+from rtl.widths import LENGTH_BITS, LIFE_BITS, OFFERED_BITS, STALL_COUNT_BITS, VL_LIMIT_BITS
+from wire.codes import (
+    LINK_WIDTHS,
+    LinkWidth,
+    PortPhysicalState,
+    PortState,
+    data_vls,
+    max_pkt_len,
+    mtu_code,
+    operational_vls,
+)
 from wire.packet import BLOCK_BYTES
 from wire.registers import (
     DATA_BITS,
@@ -36,6 +45,9 @@ _DURATIONS: Final = (
     PortRegister.TICK,
 )
 """The registers that hold a duration."""
+
+_PHYSICAL: Final = ("wanted", "default")
+"""The physical state that is wanted, and the one that is where the link was lost."""
 
 PartitionChecks = data.StructLayout({check.name.lower(): 1 for check in PartitionCheck if check.name})
 """What a switch's port checks."""
@@ -83,9 +95,10 @@ class PortRegisters(wiring.Component):
 
     Members:
         reg, reg_rdata: the access and the answer, which is 0 in all other cycles.
-        state, up: the port's state, and whether its link is up, to be read.
+        state, up: the port's state, and whether its link is up, to be read. `narrow`: it came up as 1X. `lost`:
+            LinkDowned counts in the next cycle.
         state_write: the PortState written in this cycle, else NO_CHANGE.
-        polling: the port wants its link up: it is neither asleep nor disabled.
+        offers: widths with which the link may come up, of 1X and 4X; none if the port is asleep or disabled.
         wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle.
         operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
@@ -106,8 +119,10 @@ class PortRegisters(wiring.Component):
                 "reg_rdata": Out(DATA_BITS),
                 "state": In(PortState),
                 "up": In(1),
+                "lost": In(1),
+                "narrow": In(1),
                 "state_write": Out(PortState),
-                "polling": Out(1),
+                "offers": Out(OFFERED_BITS),
                 "wide": Out(1, init=1),
                 "wide_follows": Out(1),
                 "operational": Out(vls, init=(1 << vls) - 1),
@@ -144,14 +159,23 @@ class PortRegisters(wiring.Component):
         m.d.sync += Cat(operational, self.neighbor_mtu, self.partition).eq(follows)
         with m.If(writes(PortRegister.STATE)):
             m.d.comb += self.state_write.eq(value)
-        wanted = Signal(PortPhysicalState, init=PortPhysicalState.POLLING)
+        wanted, default = (Signal(PortPhysicalState, init=PortPhysicalState.POLLING, name=name) for name in _PHYSICAL)
+        polls, enabled = Signal(), Signal(OFFERED_BITS, init=LINK_WIDTHS)
+        with m.If(writes(PortRegister.LINK_DOWN_DEFAULT)):
+            m.d.sync += default.eq(value)
+        with m.If(writes(PortRegister.LINK_WIDTH_ENABLED)):
+            m.d.sync += enabled.eq(value)
         with m.If(writes(PortRegister.PHYSICAL_STATE)):
             m.d.sync += wanted.eq(value)
-        m.d.comb += self.polling.eq(wanted == PortPhysicalState.POLLING)
-        m.d.comb += self.wide_follows.eq(self.wide)
+        with m.Elif(self.lost & polls):
+            m.d.sync += wanted.eq(default)
+        m.d.comb += [polls.eq(wanted == PortPhysicalState.POLLING), self.offers.eq(Mux(polls, enabled, 0))]
+        # The cable's width, and that of the link as it came up.
+        cable_is_wide, cable_follows = Signal(init=1), Signal()
+        m.d.comb += [cable_follows.eq(cable_is_wide), self.wide_follows.eq(cable_follows & ~self.narrow)]
         with m.If(writes(PortRegister.WIDTH)):
-            m.d.comb += self.wide_follows.eq(value & LinkWidth.X4 != 0)  # of 1X and 4X
-        m.d.sync += self.wide.eq(self.wide_follows)
+            m.d.comb += cable_follows.eq(value & LinkWidth.X4 != 0)  # of 1X and 4X
+        m.d.sync += [cable_is_wide.eq(cable_follows), self.wide.eq(self.wide_follows)]
         with m.If(writes(PortRegister.NEIGHBOR_MTU)):
             m.d.comb += follows.neighbor_mtu.eq(value)
             with m.Switch(value[: len(self.neighbor_mtu)]):
@@ -211,14 +235,16 @@ class PortRegisters(wiring.Component):
         physical_state = Signal(PortPhysicalState)
         recovers = (self.state == PortState.ACTIVE) | (self.state == PortState.ACTIVE_DEFER)
         m.d.comb += physical_state.eq(wanted)
-        with m.If(self.polling & self.up):
+        with m.If(polls & self.up):
             m.d.comb += physical_state.eq(PortPhysicalState.LINK_UP)
-        with m.Elif(self.polling & recovers):
+        with m.Elif(polls & recovers):
             m.d.comb += physical_state.eq(PortPhysicalState.LINK_ERROR_RECOVERY)
         readable: dict[PortRegister, Value] = {
             PortRegister.STATE: self.state,
             PortRegister.PHYSICAL_STATE: physical_state,
             PortRegister.WIDTH: width_code,
+            PortRegister.LINK_WIDTH_ENABLED: enabled,
+            PortRegister.LINK_DOWN_DEFAULT: default,
             PortRegister.NEIGHBOR_MTU: self.neighbor_mtu,
             PortRegister.OPERATIONAL_VLS: operational_code,
             **numbers,

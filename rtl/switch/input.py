@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -36,6 +36,8 @@ class Input(wiring.Component):
         free: free blocks of each slot.
         p_key_change: see `PKeyTables`.
         xmit_constraint: mask of the port by which the packet may not leave whose verdict that is in this cycle.
+        p_key_violations: masks of the ports at which packets were rejected for their P_Keys in the cycle before, of the
+            packet whose verdict that was, and of one that is inspected.
         wrong_p_key: a packet is rejected for its P_Key, whose verdict is in this cycle; the rest is here in the next.
         crossing: how the packets leave.
         clock_follows: what the clock of their life time will show in the next cycle.
@@ -50,6 +52,7 @@ class Input(wiring.Component):
                 "admission": In(AdmissionSignature),
                 "p_key_change": In(p_key_change_layout(ports)),
                 "xmit_constraint": Out(ports),
+                "p_key_violations": Out(data.ArrayLayout(ports, 2)),
                 "wrong_p_key": Out(WrongPKey),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
                 "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers)),
@@ -162,7 +165,8 @@ class Input(wiring.Component):
     def _inspect(self, m: Module, guarded: Value, output: Value) -> None:
         """Where ports check what leaves: multicast packets first in their queues, `guarded` saying that this one joins.
 
-        What is told of wrong P_Keys is of these, or of a packet whose verdict it is, which would have gone to `output`.
+        What is told of wrong P_Keys, and counted, is of these, or of a packet whose verdict it is, which would have
+        gone to `output`.
         """
         store: PacketStore = m.submodules.store
         partition: Partition = m.submodules.partition
@@ -190,14 +194,19 @@ class Input(wiring.Component):
         ]
 
         of_verdict, was_of_verdict, port = Signal(), Signal(), Signal.like(wrong.port)
+        was_of_copy, port_of_copy = Signal(), inspection.wrong.port
         m.d.comb += [
             of_verdict.eq(constrained.valid & partition.has_p_key),
             wrong.valid.eq(of_verdict | inspection.wrong.valid),
             *(wrong[name].eq(Mux(was_of_verdict, constrained[name], inspection.wrong[name])) for name in of_header),
             wrong.p_key.eq(Mux(was_of_verdict, partition.p_key, inspection.wrong.p_key)),
-            wrong.port.eq(Mux(was_of_verdict, port, inspection.wrong.port)),
+            wrong.port.eq(Mux(was_of_verdict, port, port_of_copy)),
         ]
+        violations = ((was_of_verdict, port), (was_of_copy, port_of_copy))
+        for mask, (was, at) in zip(self.p_key_violations, violations, strict=True):
+            m.d.comb += mask.eq(Cat(was & (at == place + 1) for place in range(inspection.ports)))
         m.d.sync += [
             was_of_verdict.eq(of_verdict),
+            was_of_copy.eq(inspection.wrong.valid),
             port.eq(Mux(self.admission.xmit_constraint, output, self.routing.input) + 1),
         ]

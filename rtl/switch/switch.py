@@ -61,8 +61,8 @@ class Switch(wiring.Component):
     """A switch of ports 1..P, and port 0 for its management.
 
     Members:
-        rx, tx: rows from and to the wires of port i + 1; `up`: bit i says that its link is up, `polling` that it
-            wants it to be.
+        rx, tx: rows from and to the wires of port i + 1; `up`: bit i says that its link is up, `narrow` that it came up
+            as 1X, `offers_1x` and `offers_4x` with which widths it may.
         bus: the register bus.
         identity: what management calls it.
         trace: records, slots as in `trace_slots`.
@@ -88,7 +88,9 @@ class Switch(wiring.Component):
                 "rx": In(RowSignature).array(ports),
                 "tx": Out(RowSignature).array(ports),
                 "up": In(ports),
-                "polling": Out(ports),
+                "narrow": In(ports),
+                "offers_1x": Out(ports),
+                "offers_4x": Out(ports),
                 "bus": In(BusSignature),
                 "identity": In(IdentitySignature(is_switch=True)),
                 "trace": Out(TraceSignature(len(self.trace_slots))),
@@ -119,7 +121,8 @@ class Switch(wiring.Component):
             connect(m, port.tx, flipped(self.tx[i]))
             m.d.comb += [
                 port.up.eq(self.up[i]),
-                self.polling[i].eq(port.polling),
+                port.narrow.eq(self.narrow[i]),
+                Cat(self.offers_1x[i], self.offers_4x[i]).eq(port.offers),
                 side.routing.input.eq(i),
                 side.routing.lookup_dlid.eq(port.lookup_dlid),
                 side.routing.concerned.eq(port.concerned),
@@ -133,6 +136,7 @@ class Switch(wiring.Component):
                 facts[i].outbound.eq(port.follows.partition.outbound),
                 facts[i].raw_outbound.eq(port.follows.partition.raw_outbound),
                 port.xmit_constraints.eq(how_many(other.xmit_constraint[i] for other in inputs if other is not side)),
+                port.p_key_violations.eq(how_many(mask[i] for other in inputs for mask in other.p_key_violations)),
             ]
             m.d.comb += [port.free[vl].eq(side.free[vl]) for vl in range(parameters.vls)]
 

@@ -7,7 +7,7 @@ from wire.mad import MadMethod, MgmtClass, mad_data
 from wire.notice import NOTICE, TrapNumber, details_of
 from wire.packet import build
 from wire.port_info import PORT_INFO
-from wire.registers import PartitionCheck, mft_address
+from wire.registers import Detail, PartitionCheck, mft_address, port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, unpack_smp
 from wire.stimulus import KeyViolation, Operation, WrongKey
@@ -137,6 +137,92 @@ def test_of_packets_rejected_in_one_cycle_that_of_the_lowest_port_is_told(star, 
         post(bench, ready + 1000, iba(source, 1, source))
     bench.run(ready + 5000)
     assert [(details.lid1, details.p_key, details.port) for details in told(bench)] == [(2, 2, 2)]
+
+
+def violations(bench, port, *cycles):
+    """What PortInfo.P_KeyViolations of a switch's port is read from, as visible in these cycles, and the next ones."""
+    for cycle in cycles:
+        bench.read(0, port_address(port, Detail.P_KEY_VIOLATIONS), cycle - 2)
+
+
+@pytest.mark.parametrize("has_manager", [False, True])
+@pytest.mark.parametrize(("checks", "port"), [((IN, 0), 1), ((IN, OUT), 1), ((0, OUT), 2)])
+def test_a_wrong_p_key_is_counted_by_the_port_that_rejects_it(star, ready, checks, port, has_manager):
+    """Two cycles after its verdict is in the trace, whether there is a Subnet Manager to be told or not."""
+    bench = checking(star, checks, [FULL | 9], [FULL | 9])
+    if has_manager:
+        managed(bench, ready)
+    words = iba(1, 2, FULL | 5)
+    verdict = arrival(len(words), ready + 1000) + len(words) + 2
+    post(bench, ready + 1000, words)
+    violations(bench, port, verdict + 1, verdict + 2)
+    violations(bench, 3 - port, ready + 4000)
+    bench.run(ready + 5000)
+    assert [one.cycle for one in bench.of(Kind.RX_DATA, 0, 1, ready + 1000)] == [verdict]
+    assert len(told(bench)) == has_manager
+    assert bench.values() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("packet", [raw(1, 2), iba(1, 2, FULL | 9), (0x0003_0002, 8 << 16 | 1, 0, 0, 0, 0, 0, 0)])
+def test_what_has_no_p_key_or_a_good_one_is_no_violation(star, ready, packet):
+    bench = checking(star, (IN | RAW_IN, OUT | RAW_OUT), [FULL | 9], [FULL | 9])
+    post(bench, ready + 1000, packet)
+    violations(bench, 1, ready + 4000)
+    violations(bench, 2, ready + 4001)
+    bench.run(ready + 5000)
+    assert len(bench.of(Kind.RX_DATA, 0, 1, ready + 1000)) == 1
+    assert bench.values() == [0, 0]
+
+
+@pytest.mark.parametrize("apart", [0, 1])
+def test_wrong_p_keys_of_several_inputs_are_each_counted(star, ready, apart):
+    """By one port, in the same cycle too, of which one trap tells."""
+    bench = checking(star, (OUT, 0, 0, 0), [FULL | 9])
+    for source in (2, 3, 4):
+        post(bench, ready + 1000 + apart * source, iba(source, 1, 5))
+    violations(bench, 1, ready + 4000)
+    bench.run(ready + 5000)
+    cycles = {one.cycle for port in (2, 3, 4) for one in bench.of(Kind.RX_DATA, 0, port, ready + 1000)}
+    assert len(cycles) == (3 if apart else 1)
+    assert bench.values() == [3]
+
+
+def test_copies_are_counted_by_the_ports_that_they_would_have_left_by(star, ready):
+    """Two cycles after the cycle of the event, which is two after that in which the port's table was looked into."""
+    bench = checking(star, (0, 0, OUT, OUT), [], [], [FULL | 9], [FULL | 9])
+    bench.write(0, mft_address(0xC000, 0), 0b11110)
+    words = iba(1, 0xC000, 5)
+    for cycle in (ready + 1000, ready + 2000):
+        post(bench, cycle, words)
+    violations(bench, 1, ready + 1900)
+    for port in (2, 3, 4):
+        violations(bench, port, ready + 1900 + port)
+    violations(bench, 3, ready + 2900)
+    bench.run(ready + 5000)
+    assert bench.values() == [0, 0, 1, 1, 2]
+
+
+def test_p_key_violations_are_shown_and_cleared_by_the_subnet_manager(star, ready):
+    bench = checking(star, (IN, 0), [FULL | 9])
+    get = smp_request(MadMethod.GET, SmaAttribute.PORT_INFO, 1, transaction_id=2, path=(1,))
+    keep, clear = (
+        smp_request(
+            MadMethod.SET,
+            SmaAttribute.PORT_INFO,
+            1,
+            PORT_INFO.pack(neighbor_mtu=4, p_key_violations=value),
+            transaction_id=2,
+            path=(1,),
+        )
+        for value in (1, 0)
+    )
+    for number in range(3):
+        post(bench, ready + 100 * number, iba(1, 2, 5))
+    for number, smp in enumerate((get, keep, clear, get)):
+        bench.smp(ready + 1000 + 1000 * number, 1, smp)
+    bench.run(ready + 6000)
+    answers = [unpack_smp(one.data[28:-4]) for one in bench.delivered if one.node == 1 and one.slot == 1]
+    assert [PORT_INFO.unpack(mad_data(answer)).p_key_violations for answer in answers] == [3, 3, 0, 0]
 
 
 WRONG = WrongKey(KeyViolation.Q_KEY, 0x1234_5678, 3, 2, 7, 0x12_3456, 0x65_4321)

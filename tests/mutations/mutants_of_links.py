@@ -310,8 +310,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "a port that is asleep keeps its link up",
         "registers/port_registers.py",
-        "self.polling.eq(wanted == PortPhysicalState.POLLING)",
-        "self.polling.eq(1)",
+        "polls.eq(wanted == PortPhysicalState.POLLING)",
+        "polls.eq(1)",
         mixed("sleep", "S"),
         Kind.ROW,
         "S[2]",

@@ -359,8 +359,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "a port that sleeps lets its link be up",
         "registers/port_registers.py",
-        "self.polling.eq(wanted == PortPhysicalState.POLLING)",
-        "self.polling.eq(wanted != PortPhysicalState.DISABLED)",
+        "polls.eq(wanted == PortPhysicalState.POLLING)",
+        "polls.eq(wanted != PortPhysicalState.DISABLED)",
         mixed("sleep", "S", "H1"),
         Kind.ROW,
         "S[2]",

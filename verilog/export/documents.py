@@ -8,7 +8,15 @@ from dataclasses import fields
 from rtl.switch.switch import restoration_cycles
 from verilog.export.interface import TraceSlots, interface
 from verilog.export.switch_name import PARTNER, TEST_BENCH, TOP
-from wire.codes import LID_MULTICAST_MIN, LinkWidth, PortPhysicalState, PortState, mtu_code, operational_vls
+from wire.codes import (
+    LID_MULTICAST_MIN,
+    LINK_WIDTHS,
+    LinkWidth,
+    PortPhysicalState,
+    PortState,
+    mtu_code,
+    operational_vls,
+)
 from wire.flow_control import CREDIT_WINDOW
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.packet import BLOCK_BYTES
@@ -61,8 +69,10 @@ _PORT_REGISTERS = {
         f"{state:d} {state.name.title()}"
         for state in (PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED)
     )
-    + "; only a port in Polling has its bit of `polling` set",
+    + "; only a port in Polling has its bits of `offers_1x` and `offers_4x` set",
     PortRegister.EXTENDED_LOW: "lower half of the counter of which the upper was read last, or will be written next",
+    PortRegister.LINK_WIDTH_ENABLED: "widths as which the link may come up: 1 is 1X, 2 is 4X, 3 or 255 both",
+    PortRegister.LINK_DOWN_DEFAULT: "PHYSICAL_STATE when the link was lost: 1 Sleep, 2 Polling",
     PortRegister.VL_HIGH_LIMIT: "x 4096 bytes of the high list of VL arbitration for each low packet; 255: no limit",
 }
 
@@ -87,7 +97,9 @@ def head_comment(parameters: SwitchParameters, slots: TraceSlots, version: str) 
         "",
         "clk, rst         one clock, rising edge; reset synchronous, active high, at any time",
         "resetting        it is being reset: by rst, and then until its memories are restored",
-        "up, polling      bit p - 1: the link of port p is up; the port wants it up",
+        "up, narrow       bit p - 1: the link of port p is up; it came up as 1X",
+        "offers_1x, offers_4x",
+        "                 bit p - 1: the widths as which it may come up; none: the port is asleep or disabled",
         "node_guid, port_guid, description",
         "                 what management calls the switch: constants",
         "rx_<p>_*         rows of four symbols from the wires of port p: data, k, valid",
@@ -161,8 +173,8 @@ rising edge of `clk`: hold it high for one cycle or more after power-up, before 
 and SL-to-VL tables, attributes, lists of free buffer) have their contents from power-up: `initial` blocks, which FPGA
 tools put into the bitstream. Later `rst` may come at any time and be as short as a cycle. The switch makes it longer
 until its memories are restored, a word a cycle, for {restoration_cycles(parameters):,} cycles, and says so by
-`resetting`. Meanwhile `polling` is 0, and packets and bus accesses are not taken. In the first cycle without it the
-switch is as at power-up. A single link is taken down by `up` or by its register STATE.
+`resetting`. Meanwhile no width is offered, and packets and bus accesses are not taken. In the first cycle without it
+the switch is as at power-up. A single link is taken down by `up` or by its register STATE.
 """
 
 
@@ -226,6 +238,8 @@ def _registers(parameters: SwitchParameters) -> str:
         PortRegister.FCP_THRESHOLD: parameters.mtu // BLOCK_BYTES,
         PortRegister.PHYSICAL_STATE: int(PortPhysicalState.POLLING),
         PortRegister.EXTENDED_LOW: 0,
+        PortRegister.LINK_WIDTH_ENABLED: LINK_WIDTHS,
+        PortRegister.LINK_DOWN_DEFAULT: int(PortPhysicalState.POLLING),
         PortRegister.VL_HIGH_LIMIT: 0,
     }
     entries = vl_arbitration_entries(parameters.vls)

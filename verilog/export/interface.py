@@ -47,7 +47,12 @@ def interface(parameters: SwitchParameters, slots: TraceSlots) -> list[NetlistPo
     add("rst", "input", 1, "reset, synchronous, active high")
     add("resetting", "output", 1, "the switch is being reset: by `rst`, and after it until its memories are restored")
     add("up", "input", parameters.ports, "bit p - 1: the link of port p is up (trained)")
-    add("polling", "output", parameters.ports, "bit p - 1: port p wants its link up; 0 asleep or disabled")
+    add("narrow", "input", parameters.ports, "bit p - 1: the link of port p came up as 1X; constant while it is up")
+    for lanes in ("1x", "4x"):
+        says = (
+            f"bit p - 1: the link of port p may come up as {lanes.upper()}; as neither while it is asleep or disabled"
+        )
+        add(f"offers_{lanes}", "output", parameters.ports, says)
     for member, what in (
         ("node_guid", "NodeGUID, and SystemImageGUID"),
         ("port_guid", "PortGUID of port 0"),

@@ -39,7 +39,8 @@ module ironband_switch_tb;
   // The switch.
 
   reg [PORTS-1:0] up = 0;
-  wire [PORTS-1:0] polling;
+  wire [PORTS-1:0] offers_1x, offers_4x;
+  wire [PORTS-1:0] narrow = 0;
   wire resetting;
   wire [63:0] node_guid = 64'h1, port_guid = 64'h1;
   wire [511:0] description = {"Ironband switch", 392'd0};
@@ -287,7 +288,7 @@ module ironband_switch_tb;
   // From reset to the last packet, and what was counted.
   task live; begin
     // Links up: the ports go to Initialize and exchange flow control packets with Op 1.
-    @(negedge clk) up = polling;
+    @(negedge clk) up = offers_1x & offers_4x;
     repeat (8) @(negedge clk);
     expect_register(NUM_PORTS, PORTS);
     for (number = 1; number <= HOSTS; number = number + 1) expect_register(LFT | number[23:0], NO_ROUTE);

@@ -132,6 +132,100 @@ def test_a_short_loss_of_the_link_is_deferred_and_a_long_one_takes_the_port_down
     assert bench.values() == [1, 1]
 
 
+SLEEP, POLLING = PortPhysicalState.SLEEP, PortPhysicalState.POLLING
+
+
+def cut(bench, node, down):
+    """Its neighbour is disabled, so that a node's port 1 is Down from this cycle on."""
+    bench.write_port(1 - node, 1, PortRegister.PHYSICAL_STATE, PortPhysicalState.DISABLED, down - 4)
+
+
+def asleep(bench, node, *cycles):
+    """Whether a node's port 1 is asleep, of each cycle of these in which it is visible."""
+    for cycle in cycles:
+        bench.read_port(node, 1, PortRegister.PHYSICAL_STATE, cycle - 2)
+    return lambda: [value == SLEEP for value in bench.values()]
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_a_port_that_is_to_sleep_by_default_does_when_its_link_failed_and_stays_asleep(star, node):
+    """In Initialize; the other end, which polls again, cannot wake it."""
+    bench = star(2, bring_up=False)
+    bench.write_port(node, 1, PortRegister.LINK_DOWN_DEFAULT, SLEEP)
+    cut(bench, node, 502)
+    bench.write_port(1 - node, 1, PortRegister.PHYSICAL_STATE, POLLING, 510)
+    seen = asleep(bench, node, 501, 502, 4999)
+    bench.read_port(1 - node, 1, PortRegister.PHYSICAL_STATE, 5000)
+    bench.write_port(node, 1, PortRegister.PHYSICAL_STATE, POLLING, 6000)
+    bench.run(7000)
+    assert seen()[:3] == [False, True, True]
+    assert bench.values()[3] == POLLING
+    # Visible at 6002 the port offers again, the link is up at 6003.
+    assert bench.states(node) == [(1, INITIALIZE), (502, DOWN), (6004, INITIALIZE)]
+    assert bench.states(1 - node)[-1] == (6004, INITIALIZE)
+
+
+@pytest.mark.parametrize("back", [True, False])
+def test_a_port_whose_link_comes_back_in_time_has_not_lost_it(star, ready, back):
+    """Active, it sleeps when the time-out takes it down."""
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_TIMEOUT, 100, ready - 10)
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_DEFAULT, SLEEP, ready - 9)
+    bench.link(ready, 0, False)
+    bench.link(ready + (50 if back else 500), 0, True)
+    seen = asleep(bench, 0, ready + 101, ready + 102, ready + 1500)
+    bench.run(ready + 2000)
+    assert seen() == ([False] * 3 if back else [False, True, True])
+    assert bench.states(0, since=ready)[1:] == ([(ready + 52, ACTIVE)] if back else [(ready + 102, DOWN)])
+
+
+def test_neither_set_down_nor_remote_init_puts_a_port_to_sleep(star, ready):
+    bench = star(2)
+    for node in (0, 1):
+        bench.write_port(node, 1, PortRegister.LINK_DOWN_DEFAULT, SLEEP, ready - 10 + node)
+    bench.write_port(0, 1, PortRegister.STATE, DOWN, ready)
+    seen = asleep(bench, 0, ready + 500)
+    bench.read_port(1, 1, PortRegister.PHYSICAL_STATE, ready + 500)
+    bench.run(ready + 1000)
+    assert [state for _, state in bench.states(0, since=ready)] == [DOWN, INITIALIZE]
+    assert [state for _, state in bench.states(1, since=ready)] == [DOWN, INITIALIZE]
+    assert seen() == [False, False]
+
+
+def test_a_port_that_is_disabled_stays_so_when_that_takes_its_link_down(star):
+    bench = star(2, bring_up=False)
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_DEFAULT, SLEEP, 400)
+    bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, PortPhysicalState.DISABLED, 500)
+    bench.read_port(0, 1, PortRegister.PHYSICAL_STATE, 600)
+    bench.run(700)
+    assert bench.states(0)[-1] == (504, DOWN)
+    assert bench.values() == [PortPhysicalState.DISABLED]
+
+
+@pytest.mark.parametrize(("shows", "sleeps"), [(501, True), (502, False), (503, False)])
+def test_what_is_written_in_the_cycle_in_which_the_link_is_lost_wins(star, shows, sleeps):
+    """Polling, which it was before: written in 501 it makes no difference, in 502 it never sleeps, in 503 no longer."""
+    bench = star(2, bring_up=False)
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_DEFAULT, SLEEP, 400)
+    cut(bench, 0, 502)
+    bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, POLLING, shows - 2)
+    seen = asleep(bench, 0, 504)
+    bench.write_port(1, 1, PortRegister.PHYSICAL_STATE, POLLING, 505)
+    bench.run(700)
+    assert seen() == [sleeps]
+    assert bench.states(0)[1:] == [(502, DOWN), *([] if sleeps else [(509, INITIALIZE)])]
+
+
+@pytest.mark.parametrize(("shows", "sleeps"), [(501, True), (502, False)])
+def test_a_port_goes_by_the_default_of_the_cycle_before(star, shows, sleeps):
+    bench = star(2, bring_up=False)
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_DEFAULT, SLEEP, shows - 2)
+    cut(bench, 0, 502)
+    seen = asleep(bench, 0, 510)
+    bench.run(600)
+    assert seen() == [sleeps]
+
+
 @pytest.fixture
 def told(monkeypatch):
     """What the switch's agent learns from a cycle up to another: (old, new, by_write)."""

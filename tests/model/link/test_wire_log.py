@@ -145,15 +145,18 @@ def test_what_is_on_a_link_that_goes_down_does_not_get_across(star, ready):
 
 
 @pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.DISABLED])
-def test_whether_the_sender_polls_is_told(star, state):
+def test_the_widths_that_the_sender_offers_are_told(star, state):
     bench = star(2)
     for cycle, value in ((50, state), (70, PortPhysicalState.POLLING)):
         bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, value, cycle=cycle)
+    # While it sleeps it offers nothing, whatever it is enabled to.
+    for cycle, widths in ((55, LinkWidth.X1), (100, LinkWidth.X4), (110, LinkWidth.X4), (120, 0), (130, 255)):
+        bench.write_port(0, 1, PortRegister.LINK_WIDTH_ENABLED, widths, cycle=cycle)
     entering, driven = logs(bench)
     bench.run(200)
-    assert entering.polls(60) == [(0, True), (52, False)]
-    assert entering.polls(200) == [(72, True)]
-    assert driven.polls(200) == [(0, True)]
+    assert entering.offers(60) == [(0, 3), (52, 0)]
+    assert entering.offers(200) == [(72, LinkWidth.X1), (102, LinkWidth.X4), (132, 3)]
+    assert driven.offers(200) == [(0, 3)]
 
 
 def test_a_width_is_a_pace(star):

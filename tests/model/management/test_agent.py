@@ -7,14 +7,14 @@ import pytest
 from model.management.mad_in_packet import smp_in, with_fields
 from tests.agent_steps import of_request, steps_of_request
 from tests.model.management.agent_bench import ARRIVES, IDENTITY, START, SWITCH, Bench, change, get
-from wire.codes import LID_PERMISSIVE, PortPhysicalState, PortState
+from wire.codes import LID_PERMISSIVE, LinkWidth, PortPhysicalState, PortState
 from wire.crc import icrc_good
 from wire.headers import LRH
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.mad_packet import smp_packet
 from wire.node_info import NODE_INFO, NodeType
 from wire.port_info import PORT_INFO
-from wire.registers import NodeRegister, PortRegister, lft_address, node_address, port_address
+from wire.registers import Detail, NodeRegister, PortRegister, lft_address, node_address, port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
 
@@ -266,6 +266,7 @@ EXPECTED = (
     (2, "read", lft_address(9)),
     (16, "read", port_address(PORT, PortRegister.STATE)),
     (83, "write", port_address(PORT, PortRegister.STATE)),
+    (86, "write", port_address(PORT, PortRegister.LINK_WIDTH_ENABLED)),
     (90, "write", port_address(PORT, PortRegister.NEIGHBOR_MTU)),
     (91, "write", port_address(PORT, PortRegister.VL_HIGH_LIMIT)),
     (98, "write", port_address(PORT, PortRegister.OPERATIONAL_VLS)),
@@ -274,9 +275,11 @@ EXPECTED = (
     (101, "write", port_address(PORT, PortRegister.PARTITION)),
     (122, "write", port_address(PORT, PortRegister.LOCAL_PHY_ERRORS)),
     (123, "write", port_address(PORT, PortRegister.OVERRUN_ERRORS)),
+    (124, "write", port_address(PORT, Detail.P_KEY_VIOLATIONS)),
     (200, "read", port_address(PORT, PortRegister.WIDTH)),
     (208, "read", port_address(PORT, PortRegister.STATE)),
     (209, "read", port_address(PORT, PortRegister.PHYSICAL_STATE)),
+    (210, "read", port_address(PORT, Detail.P_KEY_VIOLATIONS)),
 )
 
 
@@ -335,6 +338,8 @@ def test_a_set_of_an_adapter_s_port_writes_its_registers(adapter):
         lmc=2,
         port_state=PortState.DOWN,
         port_physical_state=PortPhysicalState.POLLING,
+        link_width_enabled=LinkWidth.X1,
+        link_down_default_state=PortPhysicalState.SLEEP,
         neighbor_mtu=1,
         vl_high_limit=5,
         hoq_life=18,
@@ -350,6 +355,8 @@ def test_a_set_of_an_adapter_s_port_writes_its_registers(adapter):
         (START + SET_STEPS.index(82), port_address(1, PortRegister.PHYSICAL_STATE), PortPhysicalState.POLLING),
         (START + SET_STEPS.index(83), port_address(1, PortRegister.STATE), PortState.DOWN),
         (START + SET_STEPS.index(84), node_address(NodeRegister.LMC), 2),
+        (START + SET_STEPS.index(85), port_address(1, PortRegister.LINK_DOWN_DEFAULT), PortPhysicalState.SLEEP),
+        (START + SET_STEPS.index(86), port_address(1, PortRegister.LINK_WIDTH_ENABLED), LinkWidth.X1),
         (START + SET_STEPS.index(90), port_address(1, PortRegister.NEIGHBOR_MTU), 1),
         (START + SET_STEPS.index(91), port_address(1, PortRegister.VL_HIGH_LIMIT), 5),
         (START + SET_STEPS.index(98), port_address(1, PortRegister.OPERATIONAL_VLS), 2),
@@ -359,10 +366,19 @@ def test_a_set_of_an_adapter_s_port_writes_its_registers(adapter):
 
 
 def test_a_refused_field_is_not_written(adapter):
-    adapter.ask(change(SmaAttribute.PORT_INFO, PORT_INFO.pack(lid=0, neighbor_mtu=4, operational_vls=3)))
+    """But for LinkWidthEnabled, of which the register knows itself what it may be."""
+    refused = PORT_INFO.pack(
+        lid=0,
+        neighbor_mtu=4,
+        operational_vls=3,
+        link_width_enabled=4,
+        link_down_default_state=PortPhysicalState.DISABLED,
+    )
+    adapter.ask(change(SmaAttribute.PORT_INFO, refused))
     adapter.run()
     assert [address for _, address, _ in adapter.of("write")] == [
         node_address(NodeRegister.LMC),
+        port_address(1, PortRegister.LINK_WIDTH_ENABLED),
         port_address(1, PortRegister.VL_HIGH_LIMIT),
         port_address(1, PortRegister.LOCAL_PHY_ERRORS),
         port_address(1, PortRegister.OVERRUN_ERRORS),

@@ -10,7 +10,7 @@ from tests.model.management.agent_bench import ARRIVES, START, change, get
 from wire.codes import PortPhysicalState, PortState
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.port_info import ADAPTER_CAPABILITIES, PORT_INFO, SWITCH_CAPABILITIES, CapabilityMask
-from wire.registers import PartitionCheck, PortRegister, port_address
+from wire.registers import Detail, PartitionCheck, PortRegister, port_address
 from wire.sma import SmaAttribute
 from wire.stimulus import KeyViolation
 
@@ -235,6 +235,7 @@ def test_what_is_read_from_registers_is_as_it_is_two_cycles_after_its_step(switc
         "link_width_active": (200, port_address(3, PortRegister.WIDTH)),
         "port_state": (208, port_address(3, PortRegister.STATE)),
         "port_physical_state": (209, port_address(3, PortRegister.PHYSICAL_STATE)),
+        "p_key_violations": (210, port_address(3, Detail.P_KEY_VIOLATIONS)),
     }
     for step, address in addresses.values():
         for late in range(5):
@@ -243,7 +244,7 @@ def test_what_is_read_from_registers_is_as_it_is_two_cycles_after_its_step(switc
     switch.ask(get(SmaAttribute.PORT_INFO, 3))
     switch.run()
     info = PORT_INFO.unpack(mad_data(switch.answer()))
-    assert [info[name] for name in addresses] == [2, 2, 2]
+    assert [info[name] for name in addresses] == [2, 2, 2, 2]
 
 
 @pytest.mark.parametrize("port", range(5))
@@ -326,6 +327,61 @@ def test_a_count_of_wrong_keys_is_as_visible_at_its_word_s_step(adapter, name, l
     adapter.ask(get(SmaAttribute.PORT_INFO))
     adapter.run()
     assert PORT_INFO.unpack(mad_data(adapter.answer()))[name] == 1 - late
+
+
+P_KEY_VIOLATIONS = port_address(2, Detail.P_KEY_VIOLATIONS)
+
+
+@pytest.mark.parametrize(("value", "cleared"), [(0, True), (1, False), (0xFFFF, False)])
+def test_wrong_p_keys_that_a_switch_s_port_counts_are_cleared_by_0_alone(switch, value, cleared):
+    """Whatever else is refused."""
+    switch.registers[P_KEY_VIOLATIONS] = 7
+    data = PORT_INFO.pack(p_key_violations=value, neighbor_mtu=0)
+    answer = switch.carry_out(change(SmaAttribute.PORT_INFO, data, 2))
+    assert answer.status == MadStatus.INVALID_ATTRIBUTE_VALUE
+    step = START + cycles_to(16 + 8 * 13 + 2 + 2, MadMethod.SET, SmaAttribute.PORT_INFO)
+    written = [(step, P_KEY_VIOLATIONS, 0)] if cleared else []
+    assert [event for event in switch.of("write") if event[1] == P_KEY_VIOLATIONS] == written
+    assert PORT_INFO.unpack(mad_data(answer)).p_key_violations == (0 if cleared else 7)
+    assert switch.port_info(port=2).p_key_violations == (0 if cleared else 7)
+    assert switch.port_info(port=1).p_key_violations == 0
+
+
+def test_port_0_and_an_adapter_s_port_have_no_register_of_wrong_p_keys(switch, adapter):
+    for bench in (switch, adapter):
+        bench.registers[port_address(1, Detail.P_KEY_VIOLATIONS)] = 7
+        assert bench.set_port_info({"lid": 1, "master_sm_lid": 1, "neighbor_mtu": 1}).status == MadStatus.OK
+        assert bench.port_info().p_key_violations == 0
+        accessed = {event[1] for event in [*bench.of("write"), *bench.of("read")]}
+        assert port_address(1, Detail.P_KEY_VIOLATIONS) not in accessed
+
+
+@pytest.mark.parametrize("value", [0, 1, 2, 3, 4, 7, 8, 16, 32, 64, 127, 128, 254, 255])
+def test_link_width_enabled_is_written_as_it_came(switch, adapter, value):
+    """The register ignores what is none; what is refused changes nothing that a Get shows."""
+    for bench, port in ((switch, 2), (adapter, 0)):
+        page = port or 1
+        data = PORT_INFO.pack(lid=1, master_sm_lid=1, neighbor_mtu=1, link_width_enabled=value)
+        answer = bench.carry_out(change(SmaAttribute.PORT_INFO, data, port))
+        accepted = value in (0, 1, 2, 3, 255)
+        assert answer.status == (MadStatus.OK if accepted else MadStatus.INVALID_ATTRIBUTE_VALUE)
+        step = START + cycles_to(16 + 8 * 8 + 2 + 4, MadMethod.SET, SmaAttribute.PORT_INFO)
+        register = port_address(page, PortRegister.LINK_WIDTH_ENABLED)
+        assert [event for event in bench.of("write") if event[1] == register] == [(step, register, value)]
+        assert PORT_INFO.unpack(mad_data(answer)).link_width_enabled == (value if value in (1, 2) else 3)
+
+
+@pytest.mark.parametrize("value", range(16))
+def test_link_down_default_state_is_written_if_it_is_one(switch, adapter, value):
+    for bench, port in ((switch, 2), (adapter, 0)):
+        data = PORT_INFO.pack(lid=1, master_sm_lid=1, neighbor_mtu=1, link_down_default_state=value)
+        answer = bench.carry_out(change(SmaAttribute.PORT_INFO, data, port))
+        assert answer.status == (MadStatus.OK if value <= 2 else MadStatus.INVALID_ATTRIBUTE_VALUE)
+        step = START + cycles_to(16 + 8 * 8 + 2 + 3, MadMethod.SET, SmaAttribute.PORT_INFO)
+        register = port_address(port or 1, PortRegister.LINK_DOWN_DEFAULT)
+        written = [(step, register, value)] if value in (1, 2) else []
+        assert [event for event in bench.of("write") if event[1] == register] == written
+        assert PORT_INFO.unpack(mad_data(answer)).link_down_default_state == (1 if value == 1 else 2)
 
 
 def test_client_reregister_is_echoed_once(switch):

@@ -5,6 +5,7 @@ import pytest
 from wire.registers import (
     VL_ARBITRATION_LOW,
     Counter,
+    Detail,
     NodeRegister,
     PortRegister,
     lft_address,
@@ -52,6 +53,10 @@ def test_an_answer_comes_after_four_cycles_with_what_is_visible_after_two(star):
         (PortRegister.HOQ_LIFE, 31, 0, 32),
         (PortRegister.VL_STALL_COUNT, 0, 7, 8),
         (PortRegister.PARTITION, 0, 15, 16),
+        *((PortRegister.LINK_WIDTH_ENABLED, 3, widths, bad) for widths in (1, 2) for bad in (0, 4, 5, 127, 254, 256)),
+        (PortRegister.LINK_DOWN_DEFAULT, 2, 1, 0),
+        (PortRegister.LINK_DOWN_DEFAULT, 2, 1, 3),
+        (Detail.P_KEY_VIOLATIONS, 0, 0xFFFF, 0x1_0000),
         (Counter.LINK_DOWNED, 0, 0xFF, 0x100),
         (Counter.XMIT_WAIT, 0, 0xFFFF_FFFF, 0x1_0000_0000),
     ],
@@ -66,6 +71,15 @@ def test_a_value_that_is_not_allowed_is_ignored(star, register, reset, good, bad
     read(bench, 0, address, at=54)
     bench.run(100)
     assert bench.values() == [reset, good, good]
+
+
+def test_255_enables_all_widths(star):
+    bench = star(2, bring_up=False)
+    address = port_address(1, PortRegister.LINK_WIDTH_ENABLED)
+    for i, value in enumerate((1, 255)):
+        bench.write(1, address, value, 50 + 2 * i)
+        read(bench, 1, address, at=51 + 2 * i)
+    assert bench.run(100).values() == [1, 3]
 
 
 def test_vl_high_limit_is_not_there_with_one_data_vl_and_entries_are_never_read(star):
