@@ -42,7 +42,7 @@ class PortCounter(NamedTuple):
 _OF_SWITCHES: Final = frozenset(
     (
         *(Counter.RCV_SWITCH_RELAY_ERRORS, Detail.DLID_MAPPING_ERRORS, Detail.VL_MAPPING_ERRORS, Detail.LOOPING_ERRORS),
-        *(Counter.XMIT_CONSTRAINT_ERRORS, Counter.RCV_CONSTRAINT_ERRORS),
+        *(Counter.XMIT_CONSTRAINT_ERRORS, Counter.RCV_CONSTRAINT_ERRORS, Detail.P_KEY_VIOLATIONS),
         *(Detail.LIFE_TIME_DISCARDS, Detail.HOQ_LIFE_DISCARDS),
     )
 )

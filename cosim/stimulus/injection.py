@@ -95,6 +95,7 @@ RANDOM_KINDS: Final = (
     "overrun",
     "link_down",
     "width",
+    "link_setting",
     "reset",
     "port_down",
     "register_slip",
@@ -151,7 +152,7 @@ def random_controls(
 
     One operation a cycle.
 
-    Ports that an error took down are armed and activated anew by a sweep that runs every few thousand cycles.
+    Ports that an error took down are woken, armed and activated anew by a sweep that runs every few thousand cycles.
     What is drawn is counted in `injected` by kind. Of the outages, `reset_share` are nodes that are reset.
     """
     count = injected if injected is not None else Counter()
@@ -177,7 +178,16 @@ def random_controls(
                 for direction, port in enumerate(topology.linked_ports())
             ),
             random_overruns(topology, Random(f"{seed}/overruns"), start, end, count),
-            random_outages(topology, Random(f"{seed}/links"), start, end, count, reset_share, Random(f"{seed}/haste")),
+            random_outages(
+                topology,
+                Random(f"{seed}/links"),
+                start,
+                end,
+                count,
+                reset_share,
+                Random(f"{seed}/haste"),
+                Random(f"{seed}/link settings"),
+            ),
             random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
             random_restarts(topology, Random(f"{seed}/restarts"), start, end, count),
             random_brief_settings(topology, Random(f"{seed}/watchdogs"), start, end, count),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from itertools import product
 from random import Random
 from typing import Final
 
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write_port, write_states
+from cosim.stimulus.random_link_settings import BOTH_WIDTHS, link_ends, with_link_settings
 from cosim.stimulus.random_settings import random_gap, random_times
 from cosim.stimulus.row_errors import link_error, random_row_error
 from cosim.topology.topology import Port, Topology
-from wire.codes import LinkWidth, PortState, max_pkt_len, mtu_code
+from wire.codes import LinkWidth, PortPhysicalState, PortState, max_pkt_len, mtu_code
 from wire.parameters import AdapterParameters, reset_cycles
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Operation, injection_target
@@ -59,6 +61,16 @@ _MOST_WRITE_CYCLES: Final = (1, 2, 8, 40)
 _NEXT_STATES: Final = (*[PortState.ARMED] * 4, *[PortState.ACTIVE] * 4, PortState.DOWN)
 _SWEEP_CYCLES: Final = (1_024, 4_096)
 _LEFT_ARMED_SHARE: Final = 0.25
+_USUAL: Final[tuple[tuple[PortRegister, int], ...]] = (
+    (PortRegister.LINK_WIDTH_ENABLED, BOTH_WIDTHS),
+    (PortRegister.LINK_DOWN_DEFAULT, PortPhysicalState.POLLING),
+)
+_USUAL_SHARE: Final = 0.5
+"""Of the sweeps, those with these settings."""
+
+_WAKE: Final[tuple[PortRegister, int]] = (PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING)
+_COMES_UP: Final = 16
+"""Cycles, with room to spare, from there to Initialize."""
 
 
 def random_outages(
@@ -69,10 +81,11 @@ def random_outages(
     count: Counter[str],
     reset_share: float,
     haste: Random,
+    settings: Random,
 ) -> Iterator[Control]:
     """One after the other: links that are down for a while, and nodes that are reset.
 
-    HASTE draws which adapters are in a hurry, and how.
+    HASTE draws which adapters are in a hurry, and how; SETTINGS, what the ports of links are told.
     """
     until = start
     for cycle in random_times(random, random_gap(random, _OUTAGE_GAP), start, end):
@@ -82,7 +95,10 @@ def random_outages(
         if random.random() < reset_share:
             count["reset"] += 1
             controls = _reset(topology, random, random.choice(list(topology.fabric.nodes)), cycle)
-        elif random.random() < _WIDTH_SHARE:
+            until = controls[-1].cycle + 1
+            yield from controls
+            continue
+        if random.random() < _WIDTH_SHARE:
             count["width"] += 1
             controls = _other_width(topology, random, haste, link, cycle)
         elif random.random() < _LOOSE_SHARE:
@@ -91,6 +107,7 @@ def random_outages(
             count["link_down"] += 1
             last = cycle + random.randint(*_LINK_DOWN_CYCLES)
             controls = [Control(cycle, Operation.LINK_DOWN, link), Control(last, Operation.LINK_UP, link)]
+        controls = with_link_settings(topology, settings, link, controls, until, count)
         until = controls[-1].cycle + 1
         yield from controls
 
@@ -119,7 +136,7 @@ def _other_width(topology: Topology, random: Random, haste: Random, link: int, c
     """
     longest = max(max_pkt_len(mtu_code(node.mtu)) for node in topology.fabric.nodes.values())
     pause = _ROW_CYCLES_1X * (longest + 1)
-    ends = [port for port in topology.linked_ports() if (at := topology.link_at(port)) is not None and at[0] == link]
+    ends = link_ends(topology, link)
     own = LinkWidth.X4 if topology.pace(ends[0]) == 1 else LinkWidth.X1
     other = LinkWidth.X1 if own == LinkWidth.X4 else LinkWidth.X4
 
@@ -226,14 +243,20 @@ def random_restarts(topology: Topology, random: Random, start: int, end: int, co
 
 
 def sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
-    """Arm and activate every link again and again; a port that is Active ignores both.
+    """Wake, arm and activate every link again and again; a port that polls and is Active ignores all three.
 
-    Of some links only one end is activated: the first data packet of that does it at the other.
+    Of some links only one end is activated: the first data packet of that does it at the other. In some sweeps what
+    keeps links down or narrow, or will, is made right first.
     """
     ports = topology.linked_ports()
     exchange = max(initial_exchange(topology, port) for port in ports)
-    period = max(random.choice(_SWEEP_CYCLES), exchange + 1) + len(ports)
-    for cycle in range(start + period, end, period):
+    most_writes = len(_USUAL) + 3
+    period = max(random.choice(_SWEEP_CYCLES), exchange + _COMES_UP) + most_writes * len(ports)
+    for first in range(start + period, end, period):
+        settings = (*_USUAL, _WAKE) if random.random() < _USUAL_SHARE else (_WAKE,)
+        for cycle, (setting, port) in enumerate(product(settings, ports), first):
+            yield write_port(topology, cycle, port, *setting)
+        cycle = first + len(settings) * len(ports) + _COMES_UP
         yield from write_states(topology, cycle, PortState.ARMED)
         left = {far for port in ports if (far := topology.far_end(port)) and random.random() < _LEFT_ARMED_SHARE}
         activated = write_states(topology, cycle + len(ports) + exchange, PortState.ACTIVE)

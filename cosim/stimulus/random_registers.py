@@ -25,6 +25,7 @@ from wire.codes import (
 )
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MULTICAST_FORWARDING_TABLE
 from wire.parameters import SwitchParameters, vl_arbitration_entries
+from wire.port_info import LINK_WIDTH_ALL
 from wire.port_tables import P_KEY_TABLE, SL_TO_VL_MAPPING_TABLE, VL_ARBITRATION_ENTRY
 from wire.registers import (
     COUNTER_WIDTHS,
@@ -68,6 +69,8 @@ _CODES: Final = {
         PortPhysicalState.POLLING,
         PortPhysicalState.DISABLED,
     ),
+    PortRegister.LINK_WIDTH_ENABLED: (LinkWidth.X1, LinkWidth.X4, LinkWidth.X1 | LinkWidth.X4),
+    PortRegister.LINK_DOWN_DEFAULT: (PortPhysicalState.SLEEP, PortPhysicalState.POLLING),
 }
 """What others take."""
 
@@ -112,10 +115,10 @@ _NO_PAGES: Final = (
 """Pages in which nobody has anything."""
 
 _NO_REGISTERS: Final = (
-    *range(0x13, 0x20),
+    *range(0x15, 0x20),
     *range(0x31, 0x3C),
     *range(0x40, 0x50),
-    0x5A,
+    0x5B,
     0x68,
     0xE0,
     0x100,
@@ -285,6 +288,10 @@ def _refused(topology: Topology, random: Random, name: str) -> tuple[int, int]:
         *((address, _too_wide(random, bits)) for address, bits in random.sample(sorted(details.items()), 1)),
         *((registers.port_address(port, register), 0) for register in _NOT_ZERO),
         *((registers.port_address(port, register), _no_code(random, codes)) for register, codes in _CODES.items()),
+        (
+            registers.port_address(port, PortRegister.LINK_WIDTH_ENABLED),
+            LINK_WIDTH_ALL ^ 1 << random.randrange(DATA_BITS),
+        ),
         (registers.vl_xmit_wait_address(port, random.choice((*range(node.vls), VL15))), _too_wide(random, DETAIL_BITS)),
         (registers.port_address(port, PortRegister.NEIGHBOR_MTU), _beyond(random, int(mtu_code(node.mtu)))),
         (registers.port_address(port, PortRegister.OPERATIONAL_VLS), _beyond(random, operational_vls(node.vls))),

@@ -286,7 +286,7 @@ def _port_info(topology: Topology, random: Random, node: str, modifier: int) -> 
         "master_sm_lid": lid(random.choice((0, *lids.values()))),
         "capability_mask": random.getrandbits(32),
         "m_key_lease_period": random.choice((*_LEASE_PERIODS, random.getrandbits(16))),
-        "link_width_enabled": random.choice((0, 3, 0xFF, random.getrandbits(8))),
+        "link_width_enabled": _widths(random.choice((0, 3, 0xFF, random.getrandbits(8)))),
         "link_speed_enabled": random.choice((0, 1, 0xF, random.getrandbits(4))),
         "port_state": state,
         "port_physical_state": random.choice(_REFUSED_PHYSICAL_STATES if is_refused else _PHYSICAL_STATES),
@@ -321,6 +321,11 @@ def _port_info(topology: Topology, random: Random, node: str, modifier: int) -> 
     if random.random() < 0.5 and number:
         values |= {"port_state": PortState.NO_CHANGE, "port_physical_state": 0}
     return PORT_INFO.pack(values), ()
+
+
+def _widths(drawn: int) -> int:
+    """Of the values that are refused, half are one that may be instead: drawn at random, those are rare."""
+    return 1 + drawn % 3 if drawn > 3 and drawn % 2 == 0 else drawn
 
 
 def _p_keys(topology: Topology, random: Random, node: str, modifier: int) -> _Data:

@@ -76,6 +76,7 @@ def test_random_errors_are_of_every_kind_and_counted():
         "overrun",
         "link_down",
         "width",
+        "link_setting",
         "reset",
         "port_down",
         "register_slip",

@@ -13,14 +13,23 @@ from wire.stimulus import Control, Injection, Operation, Trigger, injection_targ
 TOPOLOGY = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
 
 
-def outages(reset_share: float, counted: Counter[str]) -> list[Control]:
-    return list(random_outages(TOPOLOGY, Random(1), 0, 4_000_000, counted, reset_share, Random(2)))
+class Never(Random):
+    """Draws nothing that has a share."""
+
+    def random(self) -> float:
+        return 1.0
+
+
+def outages(reset_share: float, counted: Counter[str], settings: Random | None = None) -> list[Control]:
+    """Of ports that are told nothing, if SETTINGS does not draw it."""
+    drawn = settings or Never()
+    return list(random_outages(TOPOLOGY, Random(1), 0, 4_000_000, counted, reset_share, Random(2), drawn))
 
 
 def test_a_link_that_is_lost_is_found_again_before_another_is():
     counted: Counter[str] = Counter()
     of_links = (Operation.LINK_DOWN, Operation.LINK_UP)
-    controls = [one for one in outages(0, counted) if one.operation in of_links]
+    controls = [one for one in outages(0, counted, Random(3)) if one.operation in of_links]
     assert [one.operation for one in controls] == [*of_links] * (len(controls) // 2)
     for down, up in zip(controls[::2], controls[1::2], strict=True):
         assert down.target == up.target

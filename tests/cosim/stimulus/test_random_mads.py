@@ -104,6 +104,15 @@ def test_a_set_is_followed_by_gets_of_the_same_and_by_the_key_that_it_gave():
     assert again > len(asked) * 0.3
 
 
+def test_ports_are_told_of_every_width_and_of_some_that_there_are_not():
+    random, of, so_far = Random(1), topology(), SetSoFar()
+    contents = [random_smp_content(of, random, "S", so_far) for _ in range(8_000)]
+    sets = [one for one in contents if (one.attribute_id, one.method) == (SmaAttribute.PORT_INFO, MadMethod.SET)]
+    given = Counter(PORT_INFO.unpack(one.data).link_width_enabled for one in sets)
+    assert min(given[width] for width in (0, 1, 2, 3, 255)) > len(sets) / 50
+    assert sum(count for width, count in given.items() if 3 < width < 255) > len(sets) / 50
+
+
 def test_every_host_asks_every_agent():
     of = topology(fabric="ring_4", cycles=60_000)
     met = {(host, LRH["dlid"].read(mad.data)) for host, mad in mads(of, 2_000)}

@@ -4,9 +4,9 @@ from collections import Counter
 from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
-from cosim.stimulus.random_registers import random_brief_settings, random_unplugged_settings
-from wire.registers import PortRegister, port_address
-from wire.stimulus import Control
+from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses, random_unplugged_settings
+from wire.registers import PortRegister, place_of_address, port_address
+from wire.stimulus import Control, Operation
 
 
 def test_some_links_are_watched_for_about_as_long_as_their_other_end_takes_between_flow_control_packets():
@@ -37,3 +37,19 @@ def test_ports_without_a_link_get_values_too():
         control.args[0] & 0xFFFF for control in random_unplugged_settings(topology, Random(1), 0, 200_000, Counter())
     }
     assert written >= {PortRegister.STATE, PortRegister.WIDTH, PortRegister.PHYSICAL_STATE}
+    assert written >= {PortRegister.LINK_WIDTH_ENABLED, PortRegister.LINK_DOWN_DEFAULT}
+
+
+def test_widths_and_states_without_a_link_are_written_that_there_are_not():
+    topology = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
+    written: dict[int, set[int]] = {PortRegister.LINK_WIDTH_ENABLED: set(), PortRegister.LINK_DOWN_DEFAULT: set()}
+    for control in random_register_accesses(topology, Random(1), 0, 4_000_000, Counter()):
+        page, offset = place_of_address(control.args[0])
+        if control.operation == Operation.BUS_WRITE and 0 < page <= 3 and offset in written:
+            written[offset].add(control.args[1])
+    widths, states = written.values()
+    assert not widths & {1, 2, 3, 255}
+    assert not states & {1, 2}
+    assert widths >= {0, 4, 127, 254, 511}
+    assert states >= {0, 3}
+    assert max(widths) > 1 << 16 < max(states)
