@@ -10,9 +10,9 @@ from wire.symbols import IDLE_PERIOD
 class Log:
     """A log of `model.link.wire_log.WireLog`'s form."""
 
-    def __init__(self, rows=(), paces=((0, 1),), polls=((0, True),), life=0) -> None:
+    def __init__(self, rows=(), paces=((0, 1),), offers=((0, 3),), life=0) -> None:
         self._life = life  # when its sender's cycle 0 was, if that was reset
-        self._kept = {"rows": list(rows), "paces": list(paces), "polls": list(polls)}
+        self._kept = {"rows": list(rows), "paces": list(paces), "offers": list(offers)}
 
     def _new(self, what: str, until: int) -> list:
         kept = self._kept[what]
@@ -28,15 +28,15 @@ class Log:
     def paces(self, until: int) -> list:
         return self._new("paces", until)
 
-    def polls(self, until: int) -> list:
-        return self._new("polls", until)
+    def offers(self, until: int) -> list:
+        return self._new("offers", until)
 
 
 class Entry(NamedTuple):
     cycle: int
     row: tuple[int, int] | None
     pace: int
-    polls: int
+    offers: int
     phase: int
     idle: int
 
@@ -45,26 +45,26 @@ def entries(play: WirePlay, until: int) -> list[Entry]:
     found = []
     for cycle, flags, k, idle, data in WIRE_ENTRY.iter_unpack(play.entries(until)):
         row = (data, k) if flags & 1 else None
-        found.append(Entry(cycle, row, flags >> 1 & 3, flags >> 3 & 1, flags >> 4, idle))
+        found.append(Entry(cycle, row, flags >> 1 & 3, flags >> 3 & 3, flags >> 5, idle))
     return found
 
 
 def test_rows_are_played_in_their_cycles_and_idle_cycles_take_nothing() -> None:
     play = WirePlay(Log(rows=[(10, 0xFB000000, 8), (11, 7, 0), (5000, 9, 1)]))
     assert entries(play, 10_000) == [
-        Entry(0, None, 1, 1, 0, 0),
-        Entry(10, (0xFB000000, 8), 1, 1, 2, 10),
-        Entry(11, (7, 0), 1, 1, 3, 11),
-        Entry(5000, (9, 1), 1, 1, 0, 5000 % IDLE_PERIOD),
+        Entry(0, None, 1, 3, 0, 0),
+        Entry(10, (0xFB000000, 8), 1, 3, 2, 10),
+        Entry(11, (7, 0), 1, 3, 3, 11),
+        Entry(5000, (9, 1), 1, 3, 0, 5000 % IDLE_PERIOD),
     ]
 
 
-def test_rows_are_played_after_their_flight_and_polling_at_once() -> None:
-    play = WirePlay(Log(rows=[(10, 7, 0)], polls=[(0, True), (12, False)]), delay=4)
-    # Whether it polls is always known; what is on the wires in cycle 0 is there in cycle 4.
-    assert entries(play, 4) == [Entry(0, None, 0, 1, 0, IDLE_PERIOD - 4)]
-    assert entries(play, 13) == [Entry(4, None, 1, 1, 0, 0), Entry(12, None, 1, 0, 0, 8)]
-    assert entries(play, 20) == [Entry(14, (7, 0), 1, 0, 2, 10)]
+def test_rows_are_played_after_their_flight_and_widths_offered_at_once() -> None:
+    play = WirePlay(Log(rows=[(10, 7, 0)], offers=[(0, 3), (12, 1)]), delay=4)
+    # What it offers is always known; what is on the wires in cycle 0 is there in cycle 4.
+    assert entries(play, 4) == [Entry(0, None, 0, 3, 0, IDLE_PERIOD - 4)]
+    assert entries(play, 13) == [Entry(4, None, 1, 3, 0, 0), Entry(12, None, 1, 1, 0, 8)]
+    assert entries(play, 20) == [Entry(14, (7, 0), 1, 1, 2, 10)]
 
 
 def test_a_width_and_a_link_that_goes_down_are_paces() -> None:

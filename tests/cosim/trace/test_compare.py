@@ -216,13 +216,13 @@ def test_places_have_the_names_of_the_fabric() -> None:
         (BusRead.record(0, 0, address=0x10020, value=7), "address 0x010020, value 0x00000007"),
         (
             RowPair.record(
-                0, 0, data=0xFB001234, k=8, valid=1, polls=1, model_data=0x070707FD, model_k=1, model_valid=1
+                0, 0, data=0xFB001234, k=8, valid=1, offers=3, model_data=0x070707FD, model_k=1, model_valid=1
             ),
-            "row SDP 0_00 0_12 0_34, of the model 0_07 0_07 0_07 EGP, not polling",
+            "row SDP 0_00 0_12 0_34, of the model 0_07 0_07 0_07 EGP, offers no width",
         ),
         (
-            RowPair.record(0, 0, data=1, valid=1, polls=1, model_data=2, model_polls=1),
-            "row 0_00 0_00 0_00 0_01, of the model none",
+            RowPair.record(0, 0, data=1, valid=1, offers=3, model_data=2, model_offers=1),
+            "row 0_00 0_00 0_00 0_01, of the model none, offers X1",
         ),
         (
             Rows.record(0, 0, crc=0xABCD, data=0x070707FD, k=1, valid=1),
