@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 
-from wire.codes import LinkWidth
+from wire.codes import LINK_WIDTHS, LinkWidth
 from wire.parameters import FabricParameters, SwitchParameters, reset_cycles
 from wire.stimulus import Control, Delivery, Injection, Operation, Play, Post, WrongKey
 from wire.trace import Kind, Record, link_source, port_of_source, port_source
@@ -13,7 +13,6 @@ from .adapter import Adapter
 from .kernel import CONTROL, DECIDE, END, UPDATE, Kernel
 from .link.link import Direction
 from .link.port import LinkPort
-from .link.port_status import ALL_WIDTHS
 from .link.row_sums import RowSums
 from .link.wire_log import WireLog
 from .link.wire_tap import WireTap
@@ -41,7 +40,7 @@ class Cable:
         self._kernel = kernel
         self._up = True
         self._held_down = False  # by the control operations
-        self._common = ALL_WIDTHS  # widths that both ports offered in the cycle before
+        self._common = LINK_WIDTHS  # widths that both ports offered in the cycle before
         self._narrow = False
         self._ends = [a, b]
         there = Direction(kernel, flight, link_source(link, 0), b.receiver, self._offers_changed)

@@ -1,17 +1,12 @@
 """What a port is at the moment, as everything in and around it may see (docs/pipeline.md, sections 5 and 10)."""
 
-from typing import Final
-
-from wire.codes import LinkWidth, PortPhysicalState, PortState, max_pkt_len, mtu_code
+from wire.codes import LINK_WIDTHS, PortPhysicalState, PortState, max_pkt_len, mtu_code
 
 from ..kernel import Kernel
 from .counters import Counters
 from .partition import Partition
 
-__all__ = ["ALL_WIDTHS", "PortStatus"]
-
-ALL_WIDTHS: Final = int(LinkWidth.X1 | LinkWidth.X4)
-"""Mask of the widths that a port may offer."""
+__all__ = ["PortStatus"]
 
 
 class PortStatus:
@@ -42,7 +37,7 @@ class PortStatus:
         self.state = PortState.DOWN
         self.physical_state = PortPhysicalState.POLLING
         self.link_down_default = PortPhysicalState.POLLING
-        self.link_width_enabled = ALL_WIDTHS
+        self.link_width_enabled = LINK_WIDTHS
         self.link_up = False
         self.operational = vls
         self.mtu_cap: int = mtu_code(mtu)

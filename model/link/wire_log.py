@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import Final
 
+from wire.codes import LINK_WIDTHS
+
 from ..packet import Row, Transmission
-from .port_status import ALL_WIDTHS
 
 __all__ = ["AT_ENTRY", "PHASE_MASK", "WireLog"]
 
@@ -44,7 +45,7 @@ class WireLog:
         self._from = 0  # the first cycle of which rows were not given
         self._paces = [(0, self._pace)]  # with the one that holds at `_from`
         self._new_paces = [(0, self._pace)]
-        self._offers = [(0, ALL_WIDTHS)]
+        self._offers = [(0, LINK_WIDTHS)]
         self._epochs = [0]
 
     # What the direction reports of the current cycle.

@@ -7,6 +7,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from wire.codes import (
+    LINK_WIDTHS,
     MTU,
     LinkSpeed,
     LinkWidth,
@@ -42,7 +43,6 @@ from wire.registers import (
 from wire.stimulus import KeyViolation
 from wire.time_limits import NO_LIMIT
 
-from ..link.port_status import ALL_WIDTHS
 from .agent_node import AgentNode
 from .attribute import READ_STEPS, Request, SettableAttribute, answer_step, set_step, word_of
 from .steps import COMMIT, SET, SLOT
@@ -73,8 +73,8 @@ def at_reset(kind: PortKind, mtu: int, vls: int) -> Record:
     values = {
         "mtu_cap": int(mtu_code(mtu)),
         "vl_cap": operational_vls(vls),
-        "link_width_enabled": ALL_WIDTHS,
-        "link_width_supported": ALL_WIDTHS,
+        "link_width_enabled": LINK_WIDTHS,
+        "link_width_supported": LINK_WIDTHS,
         "link_speed_supported": int(LinkSpeed.SDR),
         "link_speed_active": int(LinkSpeed.SDR),
         "link_speed_enabled": int(LinkSpeed.SDR),

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from wire.codes import VL15, LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
+from wire.codes import LINK_WIDTHS, VL15, LinkWidth, PortPhysicalState, PortState, data_vls, operational_vls
 from wire.port_info import LINK_WIDTH_ALL
 from wire.port_tables import P_KEY_TABLE
 from wire.registers import (
@@ -25,7 +25,6 @@ from ..crossing.vl_arbitration import VlArbitration
 from ..kernel import DECIDE, RECEIVE, UPDATE, Kernel
 from ..link.counters import Counted, Counters
 from ..link.port import LinkPort
-from ..link.port_status import ALL_WIDTHS
 from .node import Node
 
 __all__ = ["Bus"]
@@ -242,8 +241,8 @@ def _write_port(port: LinkPort, offset: int, value: int) -> None:
             flow.overrun_errors = value
         case PortRegister.PHYSICAL_STATE if value in _PHYSICAL_STATES:
             port.set_physical_state(PortPhysicalState(value))
-        case PortRegister.LINK_WIDTH_ENABLED if 1 <= value <= ALL_WIDTHS or value == LINK_WIDTH_ALL:
-            port.set_link_width_enabled(value & ALL_WIDTHS)
+        case PortRegister.LINK_WIDTH_ENABLED if 1 <= value <= LINK_WIDTHS or value == LINK_WIDTH_ALL:
+            port.set_link_width_enabled(value & LINK_WIDTHS)
         case PortRegister.LINK_DOWN_DEFAULT if value in _LINK_DOWN_DEFAULTS:
             status.link_down_default = PortPhysicalState(value)
         case PortRegister.EXTENDED_LOW:
