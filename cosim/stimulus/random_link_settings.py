@@ -9,27 +9,24 @@ from typing import Final, NamedTuple
 
 from cosim.stimulus.bus_bring_up import write_port
 from cosim.topology.topology import Port, Topology
-from wire.codes import LinkWidth, PortPhysicalState, PortState
+from wire.codes import LINK_WIDTHS, LinkWidth, PortPhysicalState, PortState
 from wire.port_info import LINK_WIDTH_ALL
 from wire.registers import PortRegister
 from wire.stimulus import Control, Operation
 
-__all__ = ["BOTH_WIDTHS", "link_ends", "with_link_settings"]
-
-BOTH_WIDTHS: Final = LinkWidth.X1 | LinkWidth.X4
-"""LINK_WIDTH_ENABLED at reset."""
+__all__ = ["link_ends", "with_link_settings"]
 
 _SHARE: Final = 0.5
 """Of the outages of links, those with settings."""
 
-_TO_1X: Final = ((LinkWidth.X1, LinkWidth.X1), (LinkWidth.X1, BOTH_WIDTHS), (LinkWidth.X1, LINK_WIDTH_ALL))
+_TO_1X: Final = ((LinkWidth.X1, LinkWidth.X1), (LinkWidth.X1, LINK_WIDTHS), (LinkWidth.X1, LINK_WIDTH_ALL))
 _TO_4X: Final = (
     (LinkWidth.X4, LinkWidth.X4),
-    (LinkWidth.X4, BOTH_WIDTHS),
-    (BOTH_WIDTHS, LINK_WIDTH_ALL),
-    (BOTH_WIDTHS, BOTH_WIDTHS),
+    (LinkWidth.X4, LINK_WIDTHS),
+    (LINK_WIDTHS, LINK_WIDTH_ALL),
+    (LINK_WIDTHS, LINK_WIDTHS),
 )
-_ANY_WIDTHS: Final = (LinkWidth.X1, LinkWidth.X4, BOTH_WIDTHS, BOTH_WIDTHS, LINK_WIDTH_ALL)
+_ANY_WIDTHS: Final = (LinkWidth.X1, LinkWidth.X4, LINK_WIDTHS, LINK_WIDTHS, LINK_WIDTH_ALL)
 _ABOUT: Final = (-6, 4)
 """Cycles from the loss of a link, or its end, to the writes about it."""
 
@@ -151,7 +148,7 @@ def _parted(topology: Topology, random: Random, link: int, ends: list[Port], los
     if random.random() >= _LEFT_SHARE:
         later = max(last, *(control.cycle for control in controls)) + random.randint(*_PARTED_CYCLES)
         end = random.choice(ends)
-        controls.append(write_port(topology, later, end, PortRegister.LINK_WIDTH_ENABLED, BOTH_WIDTHS))
+        controls.append(write_port(topology, later, end, PortRegister.LINK_WIDTH_ENABLED, LINK_WIDTHS))
     return controls
 
 
@@ -160,7 +157,7 @@ def _in_haste(topology: Topology, random: Random, link: int, ends: list[Port], l
     cycle, most = _near(random, loss), random.choice(_MOST_HASTY_CYCLES)
     any_widths = [(random.choice(ends), random.choice(_ANY_WIDTHS)) for _ in range(random.randint(*_HASTY_WRITES))]
     controls = []
-    for end, width in (*any_widths, *((end, BOTH_WIDTHS) for end in ends)):
+    for end, width in (*any_widths, *((end, LINK_WIDTHS) for end in ends)):
         controls.append(write_port(topology, cycle, end, PortRegister.LINK_WIDTH_ENABLED, width))
         cycle += random.randint(1, most)
     return controls

@@ -9,11 +9,11 @@ from random import Random
 from typing import Final
 
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write_port, write_states
-from cosim.stimulus.random_link_settings import BOTH_WIDTHS, link_ends, with_link_settings
+from cosim.stimulus.random_link_settings import link_ends, with_link_settings
 from cosim.stimulus.random_settings import random_gap, random_times
 from cosim.stimulus.row_errors import link_error, random_row_error
 from cosim.topology.topology import Port, Topology
-from wire.codes import LinkWidth, PortPhysicalState, PortState, max_pkt_len, mtu_code
+from wire.codes import LINK_WIDTHS, LinkWidth, PortPhysicalState, PortState, max_pkt_len, mtu_code
 from wire.parameters import AdapterParameters, reset_cycles
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Operation, injection_target
@@ -62,7 +62,7 @@ _NEXT_STATES: Final = (*[PortState.ARMED] * 4, *[PortState.ACTIVE] * 4, PortStat
 _SWEEP_CYCLES: Final = (1_024, 4_096)
 _LEFT_ARMED_SHARE: Final = 0.25
 _USUAL: Final[tuple[tuple[PortRegister, int], ...]] = (
-    (PortRegister.LINK_WIDTH_ENABLED, BOTH_WIDTHS),
+    (PortRegister.LINK_WIDTH_ENABLED, LINK_WIDTHS),
     (PortRegister.LINK_DOWN_DEFAULT, PortPhysicalState.POLLING),
 )
 _USUAL_SHARE: Final = 0.5

@@ -15,6 +15,7 @@ from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import (
     LID_MULTICAST_MIN,
+    LINK_WIDTHS,
     SERVICE_LEVELS,
     VL15,
     LinkWidth,
@@ -69,7 +70,7 @@ _CODES: Final = {
         PortPhysicalState.POLLING,
         PortPhysicalState.DISABLED,
     ),
-    PortRegister.LINK_WIDTH_ENABLED: (LinkWidth.X1, LinkWidth.X4, LinkWidth.X1 | LinkWidth.X4),
+    PortRegister.LINK_WIDTH_ENABLED: (LinkWidth.X1, LinkWidth.X4, LINK_WIDTHS),
     PortRegister.LINK_DOWN_DEFAULT: (PortPhysicalState.SLEEP, PortPhysicalState.POLLING),
 }
 """What others take."""

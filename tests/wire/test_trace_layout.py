@@ -43,8 +43,8 @@ def test_fields_stand_where_the_trace_has_had_them_from_the_first() -> None:
         9, 0x103, slot=1, marked_bad=1, input=2, pkt_len=3, end_row=4, first_cycle=5, fingerprint=6, lrh=7
     )
     assert sent == (9, 0x103, Kind.TX_DATA, 1 | 1 << 8 | 2 << 16, 3 | 4 << 16, 5, 6, 7)
-    rows = RowPair.record(9, 0x103, data=1, k=2, valid=1, polls=1, model_data=3, model_k=4)
-    assert rows == (9, 0x103, Kind.ROW, 1, 2 | 1 << 4 | 1 << 5, 3, 4, 0)
+    rows = RowPair.record(9, 0x103, data=1, k=2, valid=1, offers=3, model_data=3, model_k=4)
+    assert rows == (9, 0x103, Kind.ROW, 1, 2 | 1 << 4 | 3 << 5, 3, 4, 0)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from wire.registers import CONGESTION_PAGE, PortRegister, place_of_address
 from wire.trace import Kind
 from wire.trace_layout import TxData
 
-WITH, WITHOUT = 1, 3
+WITH, WITHOUT = 22, 3
 """Seeds of runs with congestion control, and without."""
 
 

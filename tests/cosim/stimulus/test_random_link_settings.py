@@ -11,14 +11,13 @@ from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.bus_bring_up import WRITE_SHOWS
 from cosim.stimulus.random_link_settings import link_ends, with_link_settings
 from cosim.stimulus.random_links import sweeps
-from wire.codes import LinkWidth, PortPhysicalState, PortState
+from wire.codes import LINK_WIDTHS, LinkWidth, PortPhysicalState, PortState
 from wire.registers import PortRegister, place_of_address
 from wire.stimulus import Control, Operation
 
 TOPOLOGY = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
 DOWN, UP, FREE = 5_000, 5_200, 4_800
 OUTAGE = [Control(DOWN, Operation.LINK_DOWN, 1), Control(UP, Operation.LINK_UP, 1)]
-BOTH = LinkWidth.X1 | LinkWidth.X4
 
 
 @pytest.fixture(scope="module")
@@ -37,10 +36,10 @@ def written(controls: list[Control], register: PortRegister) -> Iterator[tuple[i
 
 def offered(controls: list[Control], cycle: int) -> int:
     """Widths in common, as far as they have been written before CYCLE."""
-    ends = {TOPOLOGY.index[end.node]: int(BOTH) for end in link_ends(TOPOLOGY, 1)}
+    ends = {TOPOLOGY.index[end.node]: LINK_WIDTHS for end in link_ends(TOPOLOGY, 1)}
     for when, node, value in written(controls, PortRegister.LINK_WIDTH_ENABLED):
         if when < cycle:
-            ends[node] = value & BOTH
+            ends[node] = value & LINK_WIDTHS
     first, other = ends.values()
     return first & other
 
@@ -83,7 +82,7 @@ def test_widths_are_written_in_adjacent_cycles_and_when_a_link_is_lost_or_found(
     shown = Counter(cycle + WRITE_SHOWS for each in writes for cycle, *_ in each)
     for loss in (DOWN + 1, UP + 1):
         assert all(shown[cycle] for cycle in range(loss - 3, loss + 4))
-    assert {value for each in writes for *_, value in each} == {LinkWidth.X1, LinkWidth.X4, BOTH, 0xFF}
+    assert {value for each in writes for *_, value in each} == {LinkWidth.X1, LinkWidth.X4, LINK_WIDTHS, 0xFF}
 
 
 def test_ports_sleep_when_their_link_is_lost_and_are_told_otherwise_in_the_cycles_about_it(outages):
@@ -116,7 +115,7 @@ def test_a_sweep_wakes_every_port_and_some_give_links_back_their_widths():
     values = {register: {one.args[1] for one in writes} for register, writes in of_register.items()}
     assert values == {
         PortRegister.PHYSICAL_STATE: {PortPhysicalState.POLLING},
-        PortRegister.LINK_WIDTH_ENABLED: {BOTH},
+        PortRegister.LINK_WIDTH_ENABLED: {LINK_WIDTHS},
         PortRegister.LINK_DOWN_DEFAULT: {PortPhysicalState.POLLING},
     }
     for writes in of_register.values():
