@@ -64,11 +64,11 @@ _LEFT_ARMED_SHARE: Final = 0.25
 _USUAL: Final[tuple[tuple[PortRegister, int], ...]] = (
     (PortRegister.LINK_WIDTH_ENABLED, LINK_WIDTHS),
     (PortRegister.LINK_DOWN_DEFAULT, PortPhysicalState.POLLING),
+    (PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING),
 )
-_USUAL_SHARE: Final = 0.5
-"""Of the sweeps, those with these settings."""
+_USUAL_SHARE: Final = 0.3
+"""Of the sweeps, those with these settings, by which each link starts anew."""
 
-_WAKE: Final[tuple[PortRegister, int]] = (PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING)
 _COMES_UP: Final = 16
 """Cycles, with room to spare, from there to Initialize."""
 
@@ -243,17 +243,17 @@ def random_restarts(topology: Topology, random: Random, start: int, end: int, co
 
 
 def sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
-    """Wake, arm and activate every link again and again; a port that polls and is Active ignores all three.
+    """Arm and activate every link again and again; a port that is Active ignores both.
 
     Of some links only one end is activated: the first data packet of that does it at the other. In some sweeps what
-    keeps links down or narrow, or will, is made right first.
+    keeps links down or narrow, or will, is made right first, ports asleep are woken, and all links start anew.
     """
     ports = topology.linked_ports()
     exchange = max(initial_exchange(topology, port) for port in ports)
-    most_writes = len(_USUAL) + 3
+    most_writes = len(_USUAL) + 2
     period = max(random.choice(_SWEEP_CYCLES), exchange + _COMES_UP) + most_writes * len(ports)
     for first in range(start + period, end, period):
-        settings = (*_USUAL, _WAKE) if random.random() < _USUAL_SHARE else (_WAKE,)
+        settings = _USUAL if random.random() < _USUAL_SHARE else ()
         for cycle, (setting, port) in enumerate(product(settings, ports), first):
             yield write_port(topology, cycle, port, *setting)
         cycle = first + len(settings) * len(ports) + _COMES_UP

@@ -27,6 +27,9 @@ _WIDE: Final = 1
 _NARROW: Final = 4
 """Cycles from row to row at 4X and at 1X."""
 
+_TOLD_CYCLES: Final = 2
+"""For as long a write of Polling keeps a port from its default state."""
+
 
 class LinkPort:
     """One port: its parts, and which of them learns of what.
@@ -63,6 +66,8 @@ class LinkPort:
         self.receiver = Receiver(status, self.flow, acceptance)
         self._owner = owner
         self._in_reset = matcher.epoch != 0
+        self._told_to_poll = -_TOLD_CYCLES - 1  # cycle in which a write of Polling showed
+        self._restarts = False  # by one in this cycle its link starts anew
         self._offered = self.offers()
         self.has_four_lanes = True
         self._is_narrow = False  # its link was, in the cycle before
@@ -81,7 +86,9 @@ class LinkPort:
     def offers(self) -> int:
         """Mask of the widths that it offers; none while it is asleep or disabled or being reset."""
         status = self.status
-        return status.link_width_enabled if status.physical_state == _POLLING and not self._in_reset else 0
+        if status.physical_state != _POLLING or self._in_reset or self._restarts:
+            return 0
+        return status.link_width_enabled
 
     def _offer(self, _: None = None) -> None:
         """What it offers may have changed, visible in the current cycle."""
@@ -126,7 +133,8 @@ class LinkPort:
 
     def _link_lost(self) -> None:
         """Before a write to PHYSICAL_STATE that shows in the current cycle, which wins."""
-        if self.status.physical_state == _POLLING:
+        told = self.status.kernel.now - self._told_to_poll <= _TOLD_CYCLES
+        if self.status.physical_state == _POLLING and not told:
             self.status.physical_state = self.status.link_down_default
             self.status.kernel.at(self.status.kernel.now, UPDATE, self._offer)
 
@@ -157,7 +165,17 @@ class LinkPort:
 
     def set_physical_state(self, state: PortPhysicalState) -> None:
         """PHYSICAL_STATE was written: Sleep, Polling or Disabled."""
+        kernel = self.status.kernel
+        if state == _POLLING:
+            self._told_to_poll = kernel.now
+            if self.status.physical_state == _POLLING:
+                self._restarts = True
+                kernel.at(kernel.now + 1, UPDATE, self._end_restart)
         self.status.physical_state = state
+        self._offer()
+
+    def _end_restart(self, _: None) -> None:
+        self._restarts = False
         self._offer()
 
     def set_link_width_enabled(self, widths: int) -> None:

@@ -98,7 +98,8 @@ class PortRegisters(wiring.Component):
         state, up: the port's state, and whether its link is up, to be read. `narrow`: it came up as 1X. `lost`:
             LinkDowned counts in the next cycle.
         state_write: the PortState written in this cycle, else NO_CHANGE.
-        offers: widths with which the link may come up, of 1X and 4X; none if the port is asleep or disabled.
+        offers: widths with which the link may come up, of 1X and 4X; none if the port is asleep or disabled, or starts
+            its link anew.
         wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle. `cable_follows`: the
             cable's will be.
         operational: mask of operational data VLs.
@@ -167,11 +168,18 @@ class PortRegisters(wiring.Component):
             m.d.sync += default.eq(value)
         with m.If(writes(PortRegister.LINK_WIDTH_ENABLED)):
             m.d.sync += enabled.eq(value)
+        # To be told to poll starts the link anew, and wins over its loss by that.
+        told, was_told, restarts = Signal(), Signal(), Signal()
+        tells = writes(PortRegister.PHYSICAL_STATE) & (value == PortPhysicalState.POLLING)
+        m.d.sync += [told.eq(tells), was_told.eq(told), restarts.eq(tells & polls)]
         with m.If(writes(PortRegister.PHYSICAL_STATE)):
             m.d.sync += wanted.eq(value)
-        with m.Elif(self.lost & polls):
+        with m.Elif(self.lost & polls & ~told & ~was_told):
             m.d.sync += wanted.eq(default)
-        m.d.comb += [polls.eq(wanted == PortPhysicalState.POLLING), self.offers.eq(Mux(polls, enabled, 0))]
+        m.d.comb += [
+            polls.eq(wanted == PortPhysicalState.POLLING),
+            self.offers.eq(Mux(polls & ~restarts, enabled, 0)),
+        ]
         # The cable's width, and that of the link as it came up.
         cable_is_wide = Signal(init=1)
         m.d.comb += [self.cable_follows.eq(cable_is_wide), self.wide_follows.eq(self.cable_follows & ~self.narrow)]

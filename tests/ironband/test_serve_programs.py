@@ -12,6 +12,16 @@ ROOT = Path(__file__).parents[2]
 LID = "cat /sys/class/infiniband/rxe_ironband0/ports/1/lid"
 SECOND_LID = "cat /sys/class/infiniband/rxe_ironband0/ports/2/lid"
 
+
+def _retrained(enabled: int) -> str:
+    """A port of a link between switches enables widths, and is started anew until OpenSM has it Active again."""
+    port = "-D 0,1 7"
+    active = f'[ "$(ibportstate {port} query | grep -c "LinkState:.*Active")" = 2 ]'
+    return f"ibportstate {port} width {enabled}; ibportstate {port} reset; wait_until '{active}'; " + (
+        f"ibportstate {port} query; iblinkinfo"
+    )
+
+
 ASKED = {
     "before": "ibstat",
     "opensm": "opensm -o -d 2 -D 0x43 -f opensm.log; cp $OSM_TMP_DIR/opensm-lfts.dump .",
@@ -40,6 +50,8 @@ ASKED = {
     "again": "ibnetdiscover",
     "reset": f"up=$(grep -c UP daemon.log); {TELL} reset H4; wait_until '[ $(grep -c UP daemon.log) -gt $up ]'; "
     "IRONBAND_HOST=H4 ibstat",
+    "narrow": _retrained(1),
+    "wide": _retrained(3),
 }
 
 
@@ -165,6 +177,12 @@ class TestPrograms:
         assert said["reset"].startswith("H4: reset, which takes ")
         assert "State: Active" in said["reset"]
         assert f"Base lid: {int(said['far_lid'], 16)}\n" in said["reset"]
+
+    @pytest.mark.parametrize(("link", "width"), [("narrow", "1X"), ("wide", "4X")])
+    def test_a_link_trains_anew_with_the_width_that_is_enabled(self, said, link, width):
+        assert re.findall(r"LinkWidthActive:\.+(\w+)", said[link])[-2:] == [width] * 2
+        assert len(re.findall(r"\( 1X .*Active/  LinkUp\)", said[link])) == (2 if width == "1X" else 0)
+        assert len(re.findall(r"\( +[14]X .*Active/  LinkUp\)", said[link])) == 12
 
     def test_scripts_find_the_port_in_sysfs(self, said):
         assert re.search(r"state:\s+4: ACTIVE", said["ibstatus"])

@@ -202,9 +202,9 @@ def test_a_port_that_is_disabled_stays_so_when_that_takes_its_link_down(star):
     assert bench.values() == [PortPhysicalState.DISABLED]
 
 
-@pytest.mark.parametrize(("shows", "sleeps"), [(501, True), (502, False), (503, False)])
-def test_what_is_written_in_the_cycle_in_which_the_link_is_lost_wins(star, shows, sleeps):
-    """Polling, which it was before: written in 501 it makes no difference, in 502 it never sleeps, in 503 no longer."""
+@pytest.mark.parametrize(("shows", "sleeps"), [(501, False), (502, False), (503, False)])
+def test_to_be_told_to_poll_when_the_link_is_lost_wins(star, shows, sleeps):
+    """It was Polling before. Told in 501 or 502 it never sleeps, in 503 no longer."""
     bench = star(2, bring_up=False)
     bench.write_port(0, 1, PortRegister.LINK_DOWN_DEFAULT, SLEEP, 400)
     cut(bench, 0, 502)
@@ -214,6 +214,31 @@ def test_what_is_written_in_the_cycle_in_which_the_link_is_lost_wins(star, shows
     bench.run(700)
     assert seen() == [sleeps]
     assert bench.states(0)[1:] == [(502, DOWN), *([] if sleeps else [(509, INITIALIZE)])]
+
+
+@pytest.mark.parametrize("default", [SLEEP, POLLING])
+@pytest.mark.parametrize("active", [False, True])
+def test_a_port_that_polls_and_is_told_to_starts_its_link_anew(star, ready, active, default):
+    """Whatever its default state is: it is what it was told last."""
+    bench = star(2, bring_up=active)
+    start = ready + 100
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_DEFAULT, default, ready)
+    bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, POLLING, start)
+    seen = asleep(bench, 0, start + 1000)
+    bench.run(start + 2000)
+    # It shows after two cycles, the link is down in the next, both its ports are behind it.
+    lost, found = (DEFER, ACTIVE) if active else (DOWN, INITIALIZE)
+    for node in (0, 1):
+        assert bench.states(node, since=start) == [(start + 4, lost), (start + 5, found)]
+    assert seen() == [False]
+
+
+def test_a_port_that_wakes_has_no_link_to_start_anew(star):
+    bench = star(2, bring_up=False)
+    for cycle, state in ((500, SLEEP), (600, POLLING)):
+        bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, state, cycle)
+    bench.run(700)
+    assert bench.states(0)[1:] == [(504, DOWN), (604, INITIALIZE)]
 
 
 @pytest.mark.parametrize(("shows", "sleeps"), [(501, True), (502, False)])

@@ -176,6 +176,19 @@ def test_a_link_is_up_only_while_both_its_ports_poll(state: PortPhysicalState, t
     ]
 
 
+def test_a_port_that_polls_and_is_told_to_starts_its_link_anew(tmp_path: Path) -> None:
+    default, physical_state = PortRegister.LINK_DOWN_DEFAULT, PortRegister.PHYSICAL_STATE
+    given = [
+        control(10, Operation.BUS_WRITE, 1, default, PortPhysicalState.SLEEP),
+        control(20, Operation.BUS_WRITE, 1, physical_state, PortPhysicalState.POLLING),
+        control(40, Operation.BUS_READ, 1, physical_state),
+    ]
+    states, read = widths(given, tmp_path)
+    down, up = PortState.DOWN, PortState.INITIALIZE
+    assert states == [(cycle, end, to) for cycle, to in ((24, down), (25, up)) for end in (FIRST, SECOND)]
+    assert read == [PortPhysicalState.LINK_UP]
+
+
 def test_a_link_taken_down_stays_down_whoever_polls(tmp_path: Path) -> None:
     polling = (port_address(1, PortRegister.PHYSICAL_STATE), PortPhysicalState.POLLING, 0, 0)
     given = [

@@ -263,19 +263,29 @@ def test_where_a_link_is_lost_a_port_that_polled_goes_to_its_default_state(
     accesses = [
         write(PortRegister.LINK_DOWN_DEFAULT, default),
         write(physical_state, state),
-        None,
+        *[None] * 2,
         read(physical_state),
     ]
-    answers, _ = run([*accesses, None, None], lost=(3,))
+    answers, _ = run([*accesses, None, None], lost=(4,))
     assert answers[-1] == (default if state == PortPhysicalState.POLLING else state)
 
 
 @pytest.mark.parametrize("state", [PortPhysicalState.SLEEP, PortPhysicalState.POLLING, PortPhysicalState.DISABLED])
 def test_a_write_of_the_physical_state_in_that_cycle_wins(state: PortPhysicalState) -> None:
+    """And one of Polling, in the two cycles before it."""
     physical_state = PortRegister.PHYSICAL_STATE
     default = write(PortRegister.LINK_DOWN_DEFAULT, PortPhysicalState.SLEEP)
-    answers, _ = run([default, write(physical_state, state), read(physical_state), None, None], lost=(1,))
-    assert answers[-1] == state
+    accesses = [default, write(physical_state, state), *[None] * 2, read(physical_state), None, None]
+    for lost in (1, 2, 3):
+        assert run(accesses, lost=(lost,))[0][-1] == state
+
+
+def test_a_port_that_polls_and_is_told_to_offers_nothing_for_a_cycle() -> None:
+    physical_state = PortRegister.PHYSICAL_STATE
+    states = (PortPhysicalState.POLLING, PortPhysicalState.SLEEP, PortPhysicalState.POLLING)
+    accesses = [access for state in states for access in (write(physical_state, state), None)]
+    _, seen = run([*accesses, None], ("offers",))
+    assert [offers for (offers,) in seen] == [3, 0, 3, 0, 0, 3, 3]
 
 
 def test_a_timer_starts_anew_when_its_length_is_written() -> None:
