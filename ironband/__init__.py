@@ -46,6 +46,7 @@ __all__ = [
 
 _BAD_USE = 2
 _INTERRUPTED = 130
+_AGAIN_SECONDS = 0.001
 
 
 def __getattr__(name: str) -> Any:
@@ -110,7 +111,14 @@ def _end(number: int, frame: FrameType | None) -> None:
     """End as on any exception, so that what was started is ended and what is half written is removed."""
     # Amaranth and asyncio warn of what is dropped unfinished, and what was only half made may fail as it is dropped.
     warnings.simplefilter("ignore")
-    sys.unraisablehook = lambda _dropped: None
+
+    def dropped(what: sys.UnraisableHookArgs) -> None:
+        # Python drops what is raised in a finalizer, our end too, which comes once more as soon as that is over.
+        if issubclass(what.exc_type, KeyboardInterrupt | SystemExit):
+            signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+
+    signal.signal(signal.SIGALRM, lambda _alarm, frame: _end(number, frame))
+    sys.unraisablehook = dropped
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     sys.exit(128 + number)

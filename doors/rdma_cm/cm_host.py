@@ -13,6 +13,7 @@ from doors.mads.umad_device import DeviceError
 from doors.mads.user_mad import Address, Registration
 from doors.rdma_cm.address_plan import AddressPlan
 from doors.rdma_cm.port_groups import PortGroups
+from doors.rdma_cm.sa_client import SaClient
 from doors.rdma_cm.socket_address import Endpoint
 from verbs.address import AddressVector, GlobalRoute
 from verbs.cm import CommunicationManager
@@ -56,13 +57,15 @@ class CmHost:
 
     Attributes:
         ports: of its adapter.
+        administrators: each one's Subnet Administrator.
         groups: the multicast groups of each of them.
     """
 
     def __init__(self, ports: Sequence[HostPort], plan: AddressPlan, clock: Callable[[], Moment]) -> None:
         """CLOCK says what time it is for programs."""
         self.ports = ports
-        self.groups = {port: PortGroups(port, clock) for port in ports}
+        self.administrators = {port: SaClient(port, clock) for port in ports}
+        self.groups = {port: PortGroups(port, one) for port, one in self.administrators.items()}
         self._plan = plan
         self._clock = clock
         self._manager: CommunicationManager | None = None

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from enum import Enum, auto
+from functools import partial
 from ipaddress import IPv4Address
 from typing import Any, Final, NamedTuple
 
@@ -15,7 +17,7 @@ from doors.rdma_cm.group_id import GroupId
 from doors.rdma_cm.layouts import CONN_PARAM, UD_PARAM, CmEventCode, JoinFlag
 from doors.rdma_cm.mgid import GroupAddress
 from doors.rdma_cm.qp import ah_attr, bare_attributes, connected_attributes
-from doors.rdma_cm.route import path_between, shared_p_key
+from doors.rdma_cm.route import administered_path, ask_for_path, path_between, shared_p_key
 from doors.rdma_cm.socket_address import Endpoint
 from verbs.cm_connection import CmError, CmEvent, CmEventType, Connection, ConnectionState
 from verbs.cm_lookup import Lookup, LookupResult, ServiceRequest
@@ -57,6 +59,8 @@ class _State(Enum):
     IDLE = auto()
     BOUND = auto()
     ADDR_RESOLVED = auto()
+    ROUTE_ASKED = auto()
+    """The Subnet Administrator is asked for the path."""
     ROUTE_RESOLVED = auto()
     CONNECTING = auto()
     """It has asked, or was asked."""
@@ -92,6 +96,7 @@ class CmId:
         port: the host's port that it uses, once it is known.
         path: to the peer, once it is known.
         reuses: whether its port may be others', too.
+        qos_class: of the path that is asked for.
         ack_timeout: code of the Local ACK Timeout that the program wants instead of the path's.
     """
 
@@ -115,6 +120,7 @@ class CmId:
         self.port: HostPort | None = None
         self.path: ConnectionPath | None = None
         self.reuses = False
+        self.qos_class = 0
         self.ack_timeout: int | None = None
         self.remote: HostPort | None = None
         self._space = space
@@ -191,8 +197,10 @@ class CmId:
             return
         self._tell(CmEventCode.ADDR_RESOLVED)
 
-    def resolve_route(self) -> None:
-        """Finds the path; what comes of it is an event.
+    def resolve_route(self, timeout_ms: int) -> None:
+        """Asks for the path; what comes of it is an event.
+
+        Without a Subnet Administrator that answers in time the path is what both ports know of themselves.
 
         Raises:
             DeviceError: there is no destination yet.
@@ -204,12 +212,14 @@ class CmId:
             self._tell(CmEventCode.ROUTE_ERROR, -errno.EINVAL)
             return
         try:
-            self.path = path_between(self.port, self.remote)
+            path = path_between(self.port, self.remote)
         except DeviceError as error:
             self._tell(CmEventCode.ROUTE_ERROR, -error.errno)
             return
-        self._state = _State.ROUTE_RESOLVED
-        self._tell(CmEventCode.ROUTE_RESOLVED)
+        self._state = _State.ROUTE_ASKED
+        service, administrator = self.service(self.destination), self.machine.administrator(self.port)
+        answered = partial(self._heard_of_path, self.port, path)
+        ask_for_path(administrator, path, service, self.qos_class, timeout_ms, answered)
 
     def listen(self, backlog: int) -> None:
         """Takes requests, so many that the program has not got yet.
@@ -365,8 +375,7 @@ class CmId:
         """The program has no more use for it."""
         for group in [*self._groups]:
             self.leave(group)
-        if self.listens:
-            self._state = _State.BOUND
+        self._state = _State.BOUND
         self.machine.release(self, self._space, self.source)
         if self._connection is not None:
             self._connection.close()
@@ -394,13 +403,15 @@ class CmId:
         private = request.private_data[IP_CM_HEADER.size_bytes :]
         if isinstance(request, Connection):
             child._keep(request)
+            route = request.negotiated.route
             parameters = _connection_parameters(request, private)
         else:
             child._request = request
+            route = request.route
             parameters = UD_PARAM.pack(private_data=private, private_data_len=len(private))
         if child.remote is not None:
             try:
-                child.path = path_between(port, child.remote)
+                child.path = replace(path_between(port, child.remote), route=route)
             except DeviceError:
                 child.remote = None
         if child.path is None or self._waiting >= self._backlog:
@@ -408,6 +419,21 @@ class CmId:
             return
         self._waiting += 1
         self.tell(News(self, CmEventCode.CONNECT_REQUEST, 0, parameters, child))
+
+    def _heard_of_path(self, port: HostPort, path: ConnectionPath, status: int, record: Record) -> None:
+        """The Subnet Administrator has said what a path is like, or that there is none, or nothing."""
+        if self._state is not _State.ROUTE_ASKED:
+            return
+        try:
+            if status == -errno.EINVAL:
+                raise DeviceError(errno.EINVAL)
+            self.path = path if status else administered_path(path, port, record)
+        except DeviceError as error:
+            self._state = _State.ADDR_RESOLVED
+            self._tell(CmEventCode.ROUTE_ERROR, -error.errno)
+            return
+        self._state = _State.ROUTE_RESOLVED
+        self._tell(CmEventCode.ROUTE_RESOLVED)
 
     def _keep(self, connection: Connection) -> None:
         self._connection = connection

@@ -12,6 +12,7 @@ from doors.mads.umad_device import DeviceError
 from doors.rdma_cm.address_plan import AddressPlan
 from doors.rdma_cm.cm_host import CmHost, Listener
 from doors.rdma_cm.port_groups import PortGroups
+from doors.rdma_cm.sa_client import SaClient
 from doors.rdma_cm.socket_address import Endpoint
 from verbs.cm import CommunicationManager
 
@@ -40,6 +41,10 @@ class CmMachine:
     def node_guid(self, port: HostPort) -> int:
         """That of a port's adapter."""
         return self._host_of(port).node_guid
+
+    def administrator(self, port: HostPort) -> SaClient:
+        """The Subnet Administrator, to be asked for a port."""
+        return self._host_of(port).administrators[port]
 
     def groups(self, port: HostPort) -> PortGroups:
         """The multicast groups of a port."""

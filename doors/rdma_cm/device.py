@@ -38,6 +38,7 @@ _PATH_FLAGS: Final = 0x2B
 _ID_OPTIONS: Final = {0: 1, 1: 4, 2: 4, 3: 1}
 """Of the level RDMA_OPTION_ID, TOS, REUSEADDR, AFONLY and ACK_TIMEOUT, and their bytes."""
 
+_TOS: Final = 0
 _REUSEADDR: Final = 1
 _ACK_TIMEOUT: Final = 3
 _MOST_ACK_TIMEOUT: Final = 31
@@ -193,7 +194,7 @@ class RdmaCmDevice:
         self._own(fields.id).resolve_address(source, _endpoint(fields.dst_addr))
 
     def _resolve_route(self, fields: Any, _process: int) -> None:
-        self._own(fields.id).resolve_route()
+        self._own(fields.id).resolve_route(fields.timeout_ms)
 
     def _query_route(self, fields: Any, _process: int) -> bytes:
         one = self._own(fields.id)
@@ -281,7 +282,9 @@ class RdmaCmDevice:
         if fields.optlen != _ID_OPTIONS[fields.optname]:
             raise DeviceError(errno.EINVAL)
         value = int.from_bytes(_bytes_of(process, fields.optval, fields.optlen), "little")
-        if fields.optname == _REUSEADDR:
+        if fields.optname == _TOS:
+            one.qos_class = value
+        elif fields.optname == _REUSEADDR:
             one.reuses = bool(value)
         elif fields.optname == _ACK_TIMEOUT:
             if value > _MOST_ACK_TIMEOUT:

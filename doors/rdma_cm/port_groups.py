@@ -7,32 +7,21 @@ group, and told when no program is that any more, as the kernel does. Of one gro
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import count
-from typing import Final, TypeAlias
+from typing import Final
 
-from doors.mads.agents import Agent
 from doors.mads.host_port import HostPort
-from doors.mads.mad_layer import Moment
-from doors.mads.user_mad import Address, Registration
+from doors.rdma_cm.sa_client import Answered, SaClient
 from sm.partition_groups import broadcast_mgid
 from sm.partitions import FULL_MEMBER
-from wire.codes import P_KEY_DEFAULT, Q_KEY_GSI, QP_GSI, is_unicast_lid
 from wire.layout import Record
-from wire.mad import pack_data
 from wire.mc_member_record import MC_MEMBER_RECORD
-from wire.sa import SA_HEADER_BYTES, SA_MAD, SaAttribute, SaMethod, components
+from wire.sa import SaAttribute, SaMethod
 
 __all__ = ["Member", "PortGroups"]
 
-Answered: TypeAlias = Callable[[int, Record], None]
-"""Takes an error's negative number or 0, and a MCMemberRecord, which is empty with an error."""
-
-_TIMEOUT_MS: Final = 3_000
-_RETRIES: Final = 3
-_LOW: Final = (1 << 32) - 1
 _NOTHING: Final = MC_MEMBER_RECORD.record()
 _WHO: Final = frozenset({"mgid", "port_gid", "join_state"})
 
@@ -83,13 +72,10 @@ class _Group:
 class PortGroups:
     """Those of one port."""
 
-    def __init__(self, port: HostPort, clock: Callable[[], Moment]) -> None:
-        """CLOCK says what time it is for programs."""
+    def __init__(self, port: HostPort, administrator: SaClient) -> None:
+        """ADMINISTRATOR is asked for the port."""
         self._port = port
-        self._clock = clock
-        self._agent: Agent | None = None
-        self._numbers = count(1)
-        self._asked: dict[int, Answered] = {}
+        self._administrator = administrator
         self._groups: list[_Group] = []
         self._lid = 0
 
@@ -194,37 +180,5 @@ class PortGroups:
         group.held &= ~surplus
         self._go_on(group)
 
-    # The Subnet Administrator.
-
     def _ask(self, method: SaMethod, record: Record, names: Collection[str], answered: Answered) -> None:
-        info = self._port.info
-        if not is_unicast_lid(info.master_sm_lid):
-            answered(-errno.EAGAIN, _NOTHING)
-            return
-        if self._agent is None:
-            self._agent = self._port.mads.register(self, Registration(QP_GSI))
-        number = next(self._numbers) & _LOW
-        self._asked[number] = answered
-        mad = SA_MAD.record(
-            method=method,
-            attribute_id=SaAttribute.MC_MEMBER_RECORD,
-            transaction_id=number,
-            component_mask=sum(1 << bit for bit, name in enumerate(components(MC_MEMBER_RECORD)) if name in names),
-            data=pack_data(SA_MAD, record.pack()),
-        )
-        index = self._port.p_key_index(P_KEY_DEFAULT)
-        address = Address(info.master_sm_lid, QP_GSI, info.master_sm_sl, p_key_index=index, q_key=Q_KEY_GSI)
-        self._port.mads.send(self._agent, address, mad.pack(), _TIMEOUT_MS, _RETRIES, self._clock())
-
-    def arrived(self, agent: Agent, address: Address, mad: bytes) -> None:
-        """Takes an answer; one that says no is EINVAL, as for a kernel."""
-        head = SA_MAD.unpack(mad)
-        answered = self._asked.pop(head.transaction_id & _LOW)
-        if head.status:
-            answered(-errno.EINVAL, _NOTHING)
-        else:
-            answered(0, MC_MEMBER_RECORD.unpack(mad, SA_HEADER_BYTES))
-
-    def unanswered(self, agent: Agent, address: Address, mad: bytes) -> None:
-        """Hears that there will be no answer."""
-        self._asked.pop(SA_MAD["transaction_id"].read(mad) & _LOW)(-errno.ETIMEDOUT, _NOTHING)
+        self._administrator.ask(method, SaAttribute.MC_MEMBER_RECORD, record, names, answered)

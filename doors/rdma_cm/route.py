@@ -1,22 +1,29 @@
-"""How one port reaches another, by what both know of themselves: no Subnet Administrator is asked."""
+"""How one port reaches another: by what the Subnet Administrator says, or what both ports know of themselves."""
 
 from __future__ import annotations
 
 import errno
+from dataclasses import replace
 from typing import Final
 
 from doors.mads.host_port import HostPort
 from doors.mads.umad_device import DeviceError
+from doors.rdma_cm.sa_client import Answered, SaClient
 from verbs.address import AddressVector
 from verbs.cm_parameters import CmRoute, ConnectionPath
 from verbs.port import p_keys_match
-from wire.codes import MTU, LinkWidth
+from wire.codes import MTU, LinkWidth, is_unicast_lid
+from wire.layout import Record
 from wire.path_record import EXACTLY, PATH_RECORD
+from wire.sa import SaAttribute, SaMethod
 
-__all__ = ["packed_path", "path_between", "shared_p_key"]
+__all__ = ["administered_path", "ask_for_path", "packed_path", "path_between", "shared_p_key"]
 
 _RATES: Final = {LinkWidth.X1: 2, LinkWidth.X4: 3}
 """Codes of 2.5 and 10 Gbit/s."""
+
+_NAMES: Final = frozenset({"dgid", "sgid", "p_key", "numb_path", "reversible", "service_id", "qos_class"})
+"""Of a path what a kernel asks for."""
 
 
 def shared_p_key(local: HostPort, remote: HostPort | None) -> int:
@@ -52,6 +59,42 @@ def path_between(local: HostPort, remote: HostPort) -> ConnectionPath:
         local.p_keys[index],
         mtu,
         rate=_RATES.get(LinkWidth(width), _RATES[LinkWidth.X4]),
+    )
+
+
+def ask_for_path(
+    administrator: SaClient, path: ConnectionPath, service_id: int, qos_class: int, timeout_ms: int, answered: Answered
+) -> None:
+    """Asks for the PathRecord of a service between the ends of a path, in its partition."""
+    wanted = PATH_RECORD.record(
+        service_id=service_id,
+        dgid=path.remote_gid,
+        sgid=path.local_gid,
+        reversible=1,
+        numb_path=1,
+        p_key=path.p_key,
+        qos_class=qos_class,
+    )
+    administrator.ask(SaMethod.GET, SaAttribute.PATH_RECORD, wanted, _NAMES, answered, timeout_ms)
+
+
+def administered_path(path: ConnectionPath, local: HostPort, record: Record) -> ConnectionPath:
+    """A path as a PathRecord says it is.
+
+    Raises:
+        DeviceError: it says what no path can be.
+    """
+    if not (is_unicast_lid(record.dlid) and local.has_lid(record.slid) and record.mtu in set(MTU)):
+        raise DeviceError(errno.EINVAL)
+    bits = record.slid & (1 << local.info.lmc) - 1
+    vector = replace(path.route.path, dlid=record.dlid, sl=record.sl, src_path_bits=bits)
+    return replace(
+        path,
+        route=path.route._replace(path=vector),
+        local_lid=record.slid,
+        mtu=record.mtu,
+        rate=record.rate,
+        life_time=record.packet_life_time,
     )
 
 

@@ -30,6 +30,24 @@ sys.exit(main())
 """
 """The command, which leaves a file where elaboration begins: its objects complain when nobody uses them."""
 
+FINALIZING = """
+import signal, sys, time
+from ironband import group, main
+
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(int(sys.argv[1]))
+
+def run(arguments):
+    Finalized()
+    time.sleep(10)
+    return 0
+
+group.run_command = run
+sys.exit(main())
+"""
+"""The command, interrupted in a finalizer, of which Python drops all exceptions."""
+
 
 def test_an_unknown_command_is_one_line_and_status_2(capsys):
     assert "No such command 'fly'." in one_line_error(capsys, "fly")
@@ -95,6 +113,15 @@ def test_an_interrupted_run_leaves_nothing_behind(number, status, sim, tmp_path)
     assert errors == ("ironband: interrupted\n" if number == signal.SIGINT else "")
     assert list(Path("out/long").iterdir()) == []
     assert list((tmp_path / "tmp").iterdir()) == []
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_an_interrupt_in_a_finalizer_is_not_lost(number, status):
+    # What we ignore ourselves, as under nohup, it would ignore too.
+    command = ["env", "--default-signal", sys.executable, "-c", FINALIZING, str(int(number))]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == status
+    assert ended.stderr == ("ironband: interrupted\n" if number == signal.SIGINT else "")
 
 
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-"])

@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.ironband.command import one_line_error
-from tests.ironband.served import TELL, scripted
+from tests.ironband.served import TELL, needs_programs, scripted
 
 needs_rping = pytest.mark.skipif(
     shutil.which("rping") is None, reason="NOT TESTED with real programs: apt-get install rdmacm-utils"
+)
+needs_tshark = pytest.mark.skipif(
+    shutil.which("tshark") is None, reason="NOT TESTED against Wireshark: apt-get install tshark"
 )
 MANAGED = ["--bring-up", "sm"]
 SERVER = "IRONBAND_HOST=H1 rping -s -C 3 > server.out 2>&1 & server=$!"
@@ -25,6 +29,14 @@ CONNECTS = (
 
 def pings(printed: str) -> list[str]:
     return re.findall(r"ping data: (rdma-ping-\d: [^ ]{50})\n", printed)
+
+
+def captured(capture: Path, only: str, fields: Sequence[str]) -> list[list[str]]:
+    """Fields of each packet that a filter lets through, as Wireshark shows them."""
+    command = ["tshark", "-n", "-r", str(capture), "-Y", only, "-T", "fields"]
+    arguments = [argument for name in fields for argument in ("-e", name)]
+    printed = subprocess.run([*command, *arguments], capture_output=True, text=True, check=True, timeout=60).stdout
+    return [line.split("\t") for line in printed.splitlines()]
 
 
 EXPECTED = [f"rdma-ping-{index}: {bytes(range(65 + index, 115 + index)).decode()}" for index in range(3)]
@@ -49,22 +61,47 @@ def test_programs_connect_by_the_addresses_of_their_hosts_ports(tmp_path, rtl, g
 
 
 @needs_rping
-@pytest.mark.skipif(shutil.which("tshark") is None, reason="NOT TESTED against Wireshark: apt-get install tshark")
+@needs_tshark
 def test_wireshark_sees_how_programs_connect(tmp_path):
     capture = tmp_path / "cm.pcapng"
     options = [*MANAGED, "--capture", str(capture), "--capture-at", "H1[1]"]
     scripted(tmp_path, options, "star", {"connect": f"{SERVER}\n{CONNECTS.format(address='127.87.0.1')}"})
-    command = ["tshark", "-n", "-r", str(capture), "-Y", "infiniband.mad.mgmtclass == 7", "-T", "fields"]
     fields = ("_ws.col.Info", "infiniband.cm.req.ip_cm.sip4", "infiniband.cm.req.ip_cm.dip4")
-    arguments = [argument for name in fields for argument in ("-e", name)]
-    printed = subprocess.run([*command, *arguments], capture_output=True, text=True, check=True, timeout=60).stdout
-    seen = [line.split("\t") for line in printed.splitlines()]
+    seen = captured(capture, "infiniband.mad.mgmtclass == 7", fields)
     messages = [message for message, _source, _destination in seen]
     # The client may have been too early once or more.
     last = max(index for index, message in enumerate(messages) if message == "CM: ConnectRequest")
     assert messages[last + 1 : last + 3] == ["CM: ConnectReply", "CM: ReadyToUse"]
     assert set(messages[last + 3 :]) == {"CM: DisconnectRequest", "CM: DisconnectReply"}
     assert seen[last][1:] == ["127.87.0.3", "127.87.0.1"]
+
+
+@needs_rping
+@needs_programs
+@needs_tshark
+@pytest.mark.parametrize("manager", ["ours", "opensm"])
+def test_a_connection_has_the_service_level_that_the_subnet_administrator_names(tmp_path, manager):
+    """0x1061C06 is the service of TCP port 7174, rping's."""
+    (tmp_path / "plan").write_text("10.0.0.1 H1\n10.0.0.2 H2\n")
+    (tmp_path / "qos.conf").write_text("qos TRUE\nqos_policy_file policy.conf\n")
+    (tmp_path / "policy.conf").write_text("qos-ulps\ndefault: 1\nany, service-id 0x1061C06: 3\nend-qos-ulps\n")
+    capture = tmp_path / "sl.pcapng"
+    options = ["--vls", "4", "--addresses", "plan", "--capture", str(capture), "--capture-at", "H2[1]"]
+    lines = {"connect": f"{SERVER}\n{CONNECTS.format(address='10.0.0.1')}"}
+    if manager == "ours":
+        options += [*MANAGED, "--qos", "qos.conf"]
+    else:
+        opensm = (
+            "opensm -Q -F qos.conf -d 2 -f opensm.log & echo $! > pid; wait_until 'grep -q \"SUBNET UP\" opensm.log'"
+        )
+        lines = {"opensm": opensm, **lines, "end": "kill $(cat pid)"}
+    says = scripted(tmp_path, options, "star", lines)
+    assert pings(says["connect"]) == EXPECTED, says["connect"]
+    levels = ("infiniband.lrh.sl", "infiniband.lrh.vl")
+    connected = captured(capture, "infiniband.bth.opcode < 0x20", levels)
+    assert len(connected) > 15
+    managing = captured(capture, "infiniband.mad.mgmtclass == 7", levels)
+    assert {(sl, vl) for sl, vl in (*connected, *managing)} == {("3", "0x03")}
 
 
 @needs_rping

@@ -27,6 +27,7 @@ from tests.doors.cm_connections import (
 )
 from tests.doors.cm_programs import address
 from wire.cm import CM_MAD, CmMessage
+from wire.mad import MgmtClass
 from wire.sma import SmaAttribute
 
 
@@ -127,7 +128,7 @@ def test_nobody_at_a_port_is_a_refusal(client):
 
 def test_a_host_that_does_not_answer_is_unreachable(fabric, server, client):
     listening(server)
-    fabric.lose = lambda mad: True
+    fabric.lose = lambda mad: mad[1] == MgmtClass.COMM_MGT
     near = asking(client)
     fabric.wait()
     told = client.event()

@@ -11,6 +11,7 @@ from tests.doors.cm_connections import DISCONNECTED, ESTABLISHED, REJECTED, UNRE
 from tests.doors.cm_programs import TCP_PORT, CmFabric, Program, address
 from wire.cm import CM_MAD, CmMessage
 from wire.ip_cm import PortSpace
+from wire.mad import MgmtClass
 
 
 @pytest.mark.parametrize("space", [PortSpace.TCP, PortSpace.UDP])
@@ -18,7 +19,7 @@ def test_nobody_waits_for_what_cannot_come_any_more(space):
     fabric = CmFabric(knows_losses=True)
     server, client = Program(fabric, 1), Program(fabric, 2)
     listening(server, space)
-    fabric.lose = lambda mad: True
+    fabric.lose = lambda mad: mad[1] == MgmtClass.COMM_MGT
     asking(client, space)
     told = client.event()
     assert (told.code, told.status, fabric.now.time) == (UNREACHABLE, -errno.ETIMEDOUT, 0)
