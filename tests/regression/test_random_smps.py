@@ -14,7 +14,7 @@ from cosim.trace.compare import Names, compare
 from tests.regression.naive_agent import NaiveAgent
 from tests.regression.smp_follower import SmpFollower
 from tests.regression.smp_traffic import SmpTraffic, random_smps
-from wire.codes import PortPhysicalState
+from wire.codes import LINK_WIDTHS, PortPhysicalState
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE, MFT_MODIFIER
 from wire.layout import Record as SmpRecord
 from wire.mad import MadMethod, MadStatus, mad_data
@@ -150,6 +150,7 @@ def registers(index: int, agent: NaiveAgent) -> Iterator[tuple[tuple[int, int], 
         settings = agent.settings[port if agent.is_switch else 0]
         for register in ("NEIGHBOR_MTU", "OPERATIONAL_VLS", "LOCAL_PHY_ERRORS", "OVERRUN_ERRORS"):
             yield (index, port_address(port, PortRegister[register])), settings[register.lower()]
+        yield (index, port_address(port, PortRegister.LINK_DOWN_DEFAULT)), settings["link_down_default_state"]
     if not isinstance(agent.node, SwitchParameters):
         yield (index, node_address(NodeRegister.LID)), own["lid"]
         yield (index, node_address(NodeRegister.LMC)), own["lmc"]
@@ -170,6 +171,13 @@ def registers(index: int, agent: NaiveAgent) -> Iterator[tuple[tuple[int, int], 
             table = SL_TO_VL_MAPPING_TABLE.unpack(agent.table(SmaAttribute.SL_TO_VL_MAPPING_TABLE, modifier))
             for sl, vl in enumerate(table):
                 yield (index, sl_to_vl_address(input_port, out, sl)), vl
+
+
+def widths(index: int, agent: NaiveAgent) -> Iterator[tuple[tuple[int, int], int]]:
+    """Likewise of LINK_WIDTH_ENABLED."""
+    for port in range(1, agent.ports + 1):
+        settings = agent.settings[port if agent.is_switch else 0]
+        yield (index, port_address(port, PortRegister.LINK_WIDTH_ENABLED)), settings["link_width_enabled"]
 
 
 def all_taken(smps: list[Post]) -> int:
@@ -197,6 +205,12 @@ class Attack:
         controls = [write(cycle, *setting) for cycle, setting in enumerate(short_times())]
         self._taken = all_taken(smps)
         cycle = self._taken + SETTLED
+        # Links come up whatever widths have been enabled, which are read before.
+        for index, agent in enumerate(agents):
+            for (node, address), _value in widths(index, agent):
+                controls.append(Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0)))
+                controls.append(write(cycle + 1, node, address, LINK_WIDTHS))
+                cycle += 2
         for state in (PortPhysicalState.DISABLED, PortPhysicalState.POLLING):
             for index, agent in enumerate(agents):
                 for port in range(1, agent.ports + 1):
@@ -268,7 +282,7 @@ class Attack:
             assert answers[number].status == MadStatus.OK
             check_answer(agent, attribute, modifier, mad_data(answers[number]))
         for index, agent in enumerate(self.follower.agents):
-            stored = dict(registers(index, agent))
+            stored = dict([*registers(index, agent), *widths(index, agent)])
             assert {place: self._read[place] for place in stored} == stored
 
 
