@@ -175,8 +175,9 @@ class LinkPort:
         self._offer()
 
     def _end_restart(self, _: None) -> None:
-        self._restarts = False
-        self._offer()
+        if self._told_to_poll < self.status.kernel.now:
+            self._restarts = False
+            self._offer()
 
     def set_link_width_enabled(self, widths: int) -> None:
         """LINK_WIDTH_ENABLED was written: a mask of 1X and 4X, not 0."""

@@ -233,6 +233,16 @@ def test_a_port_that_polls_and_is_told_to_starts_its_link_anew(star, ready, acti
     assert seen() == [False]
 
 
+@pytest.mark.parametrize("ends", [(0, 0), (0, 1), (1, 0)])
+def test_two_such_writes_in_adjacent_cycles_keep_it_down_for_two(star, ready, ends):
+    bench = star(2)
+    for cycle, node in enumerate(ends, ready + 100):
+        bench.write_port(node, 1, PortRegister.PHYSICAL_STATE, POLLING, cycle)
+    bench.run(ready + 1000)
+    for node in (0, 1):
+        assert bench.states(node, since=ready) == [(ready + 104, DEFER), (ready + 106, ACTIVE)]
+
+
 def test_a_port_that_wakes_has_no_link_to_start_anew(star):
     bench = star(2, bring_up=False)
     for cycle, state in ((500, SLEEP), (600, POLLING)):
