@@ -122,7 +122,7 @@ class Switch(Node):
             out = self.ports[entry - 1]
             packet.output = entry - 1
             packet.oversize = packet.n > out.status.largest_out
-            narrow = narrow and out.has_four_lanes
+            narrow = narrow and out.had_four_lanes
         if narrow:
             packet.join_row = packet.n - packet.n // 4
         if not is_management:

@@ -39,7 +39,7 @@ class LinkPort:
         state_machine, flow, output, receiver: its parts.
         limits: of the time in which heads may wait for it; None at an adapter.
         congestion: which packets are marked; None at an adapter.
-        has_four_lanes: its cable is 4X, as was written to WIDTH.
+        had_four_lanes: in the cycle before its cable was 4X, as had been written to WIDTH.
     """
 
     def __init__(
@@ -69,7 +69,8 @@ class LinkPort:
         self._told_to_poll = -_TOLD_CYCLES - 1  # cycle in which a write of Polling showed
         self._restarts = False  # by one in this cycle its link starts anew
         self._offered = self.offers()
-        self.has_four_lanes = True
+        self._has_four_lanes = True  # its cable
+        self.had_four_lanes = True
         self._is_narrow = False  # its link was, in the cycle before
         matcher.add(queues, self.output)
 
@@ -129,7 +130,7 @@ class LinkPort:
         self._is_narrow = narrow
 
     def _show_width(self, _: None = None) -> None:
-        self.output.set_pitch(_WIDE if self.has_four_lanes and not self._is_narrow else _NARROW)
+        self.output.set_pitch(_WIDE if self._has_four_lanes and not self._is_narrow else _NARROW)
 
     def _link_lost(self) -> None:
         """Before a write to PHYSICAL_STATE that shows in the current cycle, which wins."""
@@ -186,5 +187,9 @@ class LinkPort:
 
     def set_width(self, width: int) -> None:
         """WIDTH was written: 1X or 4X, the lanes of the cable."""
-        self.has_four_lanes = width == LinkWidth.X4
+        self._has_four_lanes = width == LinkWidth.X4
+        self.status.kernel.at(self.status.kernel.now + 1, CONTROL, self._had, self._has_four_lanes)
         self._show_width()
+
+    def _had(self, four_lanes: bool) -> None:
+        self.had_four_lanes = four_lanes

@@ -129,7 +129,7 @@ class LinkPort(wiring.Component):
         congestion: how its output marks packets (kind "switch").
         send: rows from the transmit buffer in cycle x_r + 2.
         state_reported: the state shown is new, and one that SwitchInfo.PortStateChange reports.
-        follows: what some registers will be in the next cycle. `cable_follows`: the cable will be 4X. `max_words`: the
+        follows: what some registers will be in the next cycle. `cable_is_wide`: WIDTH was written so. `max_words`: the
             largest PktLen that it lets out.
         lid, lmc: the adapter's own (kind "adapter").
         partition: what the switch checks of its packets. `xmit_constraints`: how many packets' verdict is in this cycle
@@ -168,7 +168,7 @@ class LinkPort(wiring.Component):
                 "send": In(SendRow),
                 "state_reported": Out(1),
                 "follows": Out(port_following_layout(vls)),
-                "cable_follows": Out(1),
+                "cable_is_wide": Out(1),
                 "max_words": Out(LENGTH_BITS),
                 "lid": In(16),
                 "lmc": In(3),
@@ -310,7 +310,7 @@ class LinkPort(wiring.Component):
             sending.wide.eq(registers.wide),
             sending.wide_follows.eq(registers.wide_follows),
             self.follows.eq(registers.follows),
-            self.cable_follows.eq(registers.cable_follows),
+            self.cable_is_wide.eq(registers.cable_is_wide),
             self.max_words.eq(registers.max_words),
             self.partition.eq(registers.partition),
         ]

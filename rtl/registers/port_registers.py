@@ -100,8 +100,8 @@ class PortRegisters(wiring.Component):
         state_write: the PortState written in this cycle, else NO_CHANGE.
         offers: widths with which the link may come up, of 1X and 4X; none if the port is asleep or disabled, or starts
             its link anew.
-        wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle. `cable_follows`: the
-            cable's will be.
+        wide: WIDTH is 4X. `wide_follows`: it will be in the next cycle. `cable_is_wide`: it was
+            written so.
         operational: mask of operational data VLs.
         neighbor_mtu, max_words: the code, and the largest PktLen for it.
         follows: what some will be in the next cycle.
@@ -127,7 +127,7 @@ class PortRegisters(wiring.Component):
                 "offers": Out(OFFERED_BITS),
                 "wide": Out(1, init=1),
                 "wide_follows": Out(1),
-                "cable_follows": Out(1),
+                "cable_is_wide": Out(1, init=1),
                 "operational": Out(vls, init=(1 << vls) - 1),
                 "neighbor_mtu": Out(3, init=mtu_code(mtu)),
                 "max_words": Out(LENGTH_BITS, init=max_pkt_len(mtu_code(mtu))),
@@ -181,11 +181,11 @@ class PortRegisters(wiring.Component):
             self.offers.eq(Mux(polls & ~restarts, enabled, 0)),
         ]
         # The cable's width, and that of the link as it came up.
-        cable_is_wide = Signal(init=1)
-        m.d.comb += [self.cable_follows.eq(cable_is_wide), self.wide_follows.eq(self.cable_follows & ~self.narrow)]
+        cable_follows = Signal()
+        m.d.comb += [cable_follows.eq(self.cable_is_wide), self.wide_follows.eq(cable_follows & ~self.narrow)]
         with m.If(writes(PortRegister.WIDTH)):
-            m.d.comb += self.cable_follows.eq(value & LinkWidth.X4 != 0)  # of 1X and 4X
-        m.d.sync += [cable_is_wide.eq(self.cable_follows), self.wide.eq(self.wide_follows)]
+            m.d.comb += cable_follows.eq(value & LinkWidth.X4 != 0)  # of 1X and 4X
+        m.d.sync += [self.cable_is_wide.eq(cable_follows), self.wide.eq(self.wide_follows)]
         with m.If(writes(PortRegister.NEIGHBOR_MTU)):
             m.d.comb += follows.neighbor_mtu.eq(value)
             with m.Switch(value[: len(self.neighbor_mtu)]):

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
@@ -194,19 +194,17 @@ class Input(wiring.Component):
         ]
 
         of_verdict, was_of_verdict, port = Signal(), Signal(), Signal.like(wrong.port)
-        was_of_copy, port_of_copy = Signal(), inspection.wrong.port
         m.d.comb += [
             of_verdict.eq(constrained.valid & partition.has_p_key),
             wrong.valid.eq(of_verdict | inspection.wrong.valid),
             *(wrong[name].eq(Mux(was_of_verdict, constrained[name], inspection.wrong[name])) for name in of_header),
             wrong.p_key.eq(Mux(was_of_verdict, partition.p_key, inspection.wrong.p_key)),
-            wrong.port.eq(Mux(was_of_verdict, port, port_of_copy)),
+            wrong.port.eq(Mux(was_of_verdict, port, inspection.wrong.port)),
+            self.p_key_violations[1].eq(inspection.rejected_at),
         ]
-        violations = ((was_of_verdict, port), (was_of_copy, port_of_copy))
-        for mask, (was, at) in zip(self.p_key_violations, violations, strict=True):
-            m.d.comb += mask.eq(Cat(was & (at == place + 1) for place in range(inspection.ports)))
+        at = Mux(self.admission.xmit_constraint, output, self.routing.input)
         m.d.sync += [
             was_of_verdict.eq(of_verdict),
-            was_of_copy.eq(inspection.wrong.valid),
-            port.eq(Mux(self.admission.xmit_constraint, output, self.routing.input) + 1),
+            port.eq(at + 1),
+            self.p_key_violations[0].eq(Mux(of_verdict, 1 << at, 0)),
         ]

@@ -35,7 +35,8 @@ class Inspection(wiring.Component):
         outbound, raw_outbound: masks of the ports that check P_Keys and raw packets on departure, as visible.
         free: the input's tables may be looked into in this cycle. `table_number`, `p_key`: in which, and what for.
             `has`: it is there, in the cycle after.
-        wrong: a copy is rejected for its P_Key, in cycle l_j + 2; the rest is here in the next.
+        wrong: a copy is rejected for its P_Key, in cycle l_j + 2; the rest is here in the next, and with it
+            `rejected_at`, a mask of the port; 0 if none is.
     """
 
     def __init__(self, ports: int, vls: int, block_bits: int, blocks: int) -> None:
@@ -55,6 +56,7 @@ class Inspection(wiring.Component):
                 "p_key": Out(P_KEY_BITS),
                 "has": In(1),
                 "wrong": Out(WrongPKey),
+                "rejected_at": Out(ports),
             }
         )
 
@@ -111,11 +113,14 @@ class Inspection(wiring.Component):
             ends.eq(looked & is_last),
             queues.inspected.eq(Mux(ends, queue, 0)),
         ]
+        told_of, at = Signal.like(of_port), Signal(self.ports)
         m.d.sync += [
             before.eq(Mux(fetched, 0, rejected)),
-            self.wrong.valid.eq(is_rejected & packet.has_p_key & (place & to).any()),
+            at.eq(Mux(is_rejected & packet.has_p_key, place & to, 0)),
+            told_of.eq(of_port),
+            self.rejected_at.eq(at),
+            self.wrong.port.eq(told_of + 1),
         ]
-        told_of = Signal.like(of_port)
-        m.d.sync += [told_of.eq(of_port), self.wrong.port.eq(told_of + 1)]
+        m.d.comb += self.wrong.valid.eq(at.any())
         m.d.comb += [self.wrong[name].eq(packet[name]) for name in _PACKET_FIELDS]
         return m

@@ -42,7 +42,7 @@ class RoutingSignature(wiring.Signature):
         lookup_dlid: the DLID of a packet whose row 1 is on the wires, in this cycle (h). `concerned`: there may be one.
         own_wide_follows: the port will be 4X in the next cycle.
         inbound, raw_inbound: P_Keys and raw packets are checked on arrival.
-        outputs: facts of all ports from 1 on, as they will be in the next cycle.
+        outputs: facts of all ports from 1 on, as they will be in the next cycle; of cables as they are.
         forwarding_top: LinearFDBTop, as it will be in the next cycle.
         forwarding_write: to the input's copy of the forwarding table.
         multicast, multicast_write: the same of multicast packets.

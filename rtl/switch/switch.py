@@ -132,11 +132,16 @@ class Switch(wiring.Component):
                 side.routing.outputs.eq(facts),
                 facts[i].operational.eq(port.follows.operational),
                 facts[i].mtu.eq(port.follows.neighbor_mtu),
-                facts[i].wide.eq(port.cable_follows),
+                facts[i].wide.eq(port.cable_is_wide),
                 facts[i].outbound.eq(port.follows.partition.outbound),
                 facts[i].raw_outbound.eq(port.follows.partition.raw_outbound),
                 port.xmit_constraints.eq(how_many(other.xmit_constraint[i] for other in inputs if other is not side)),
-                port.p_key_violations.eq(how_many(mask[i] for other in inputs for mask in other.p_key_violations)),
+                # No copy goes back to where it came from.
+                port.p_key_violations.eq(
+                    how_many(
+                        other.p_key_violations[of][i] for other in inputs for of in range(1 if other is side else 2)
+                    )
+                ),
             ]
             m.d.comb += [port.free[vl].eq(side.free[vl]) for vl in range(parameters.vls)]
 
