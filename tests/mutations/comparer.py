@@ -23,7 +23,10 @@ _TIMEOUT_SECONDS = 600
 def import_what_is_not_ours() -> None:
     """Import what a comparison does, and forget what of it is the project's."""
     importlib.import_module("ironband.check")
-    ours = {*importlib.import_module("comparison").PACKAGES, "comparison", "star", "stimuli", "stimuli_of_congestion"}
+    ours = {
+        *importlib.import_module("comparison").PACKAGES,
+        *(file.stem for file in Path(__file__).parent.glob("*.py")),
+    }
     for name in list(sys.modules):
         if name.partition(".")[0] in ours:
             del sys.modules[name]

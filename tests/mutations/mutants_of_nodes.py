@@ -508,6 +508,23 @@ NODE_MUTANTS: Final = (
         Kind.ROW,
         "S[3]",
     ),
+    Mutant(
+        "a copy rejected for its P_Key does not count as a violation",
+        "switch/input.py",
+        "self.p_key_violations[1].eq(inspection.rejected_at)",
+        "self.p_key_violations[1].eq(0)",
+        mixed("partitions_of_groups", "S"),
+        Kind.BUS_READ,
+    ),
+    Mutant(
+        "a raw copy that is rejected counts as one",
+        "switch/inspection.py",
+        "at.eq(Mux(is_rejected & packet.has_p_key, place & to, 0))",
+        "at.eq(Mux(is_rejected, place & to, 0))",
+        mixed("partitions_of_groups", "S"),
+        Kind.ROW,
+        "S[1]",
+    ),
     # Requests just beyond what is allowed.
     Mutant(
         "a block behind the LFT's last is allowed",

@@ -12,6 +12,7 @@ from typing import Final
 
 from star import ACTIVE_AT, ARMED_AT, PAIR, SMALL, START, SWITCH, TRIO, Star
 from stimuli_of_congestion import CONGESTION_STIMULI
+from stimuli_of_links import LINK_STIMULI
 
 from cosim.stimulus.row_errors import link_error
 from cosim.stimulus.run_spec import RunSpec
@@ -323,7 +324,7 @@ def partitions_of_groups() -> RunSpec:
         for _ in range(4):
             star.post(begin + 1, 1, 2, 0)
         star.post(begin + 2, 1, both, 12, raw=True)
-    for counter in (Counter.XMIT_CONSTRAINT_ERRORS, Counter.XMIT_DISCARDS):
+    for counter in (Counter.XMIT_CONSTRAINT_ERRORS, Counter.XMIT_DISCARDS, Detail.P_KEY_VIOLATIONS):
         for port in star.ports:
             star.read(START + 900 + 4 * port, SWITCH, port_address(port, counter))
     return star.spec(START + 1300)
@@ -564,44 +565,48 @@ def _one_after_another(star: Star, cycles: int, *requests: Packet) -> RunSpec:
     return star.spec(cycles)
 
 
-STIMULI: Final[dict[str, Callable[[], RunSpec]]] = {
-    stimulus.__name__: stimulus
-    for stimulus in (
-        credits_run_out,
-        bad_packets,
-        bad_packets_wait,
-        flow_control_heals,
-        states,
-        sleep,
-        damaged_on_its_link,
-        slow_to_fast,
-        dead_port,
-        counters_end,
-        deep_buffers,
-        relay,
-        crowd,
-        weights,
-        limits,
-        groups,
-        partitions,
-        p_keys_in_turns,
-        partitions_of_groups,
-        two_readers,
-        two_outputs,
-        two_queues,
-        management,
-        second_port,
-        refused_requests,
-        bad_smp,
-        m_key_rules,
-        agent_rules,
-        all_ports,
-        counted_apart,
-        to_groups,
-        wrong_keys,
-        wrong_p_keys,
-        with_grh,
-        reset,
-    )
-} | CONGESTION_STIMULI
+STIMULI: Final[dict[str, Callable[[], RunSpec]]] = (
+    {
+        stimulus.__name__: stimulus
+        for stimulus in (
+            credits_run_out,
+            bad_packets,
+            bad_packets_wait,
+            flow_control_heals,
+            states,
+            sleep,
+            damaged_on_its_link,
+            slow_to_fast,
+            dead_port,
+            counters_end,
+            deep_buffers,
+            relay,
+            crowd,
+            weights,
+            limits,
+            groups,
+            partitions,
+            p_keys_in_turns,
+            partitions_of_groups,
+            two_readers,
+            two_outputs,
+            two_queues,
+            management,
+            second_port,
+            refused_requests,
+            bad_smp,
+            m_key_rules,
+            agent_rules,
+            all_ports,
+            counted_apart,
+            to_groups,
+            wrong_keys,
+            wrong_p_keys,
+            with_grh,
+            reset,
+        )
+    }
+    | CONGESTION_STIMULI
+    | LINK_STIMULI
+)
 """By name; each call makes the same stimulus anew."""
