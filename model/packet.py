@@ -379,8 +379,8 @@ class DataTransmission(Transmission):
 class Underrun(Exception):
     """An output read rows that had not arrived.
 
-    That happens only where the two ends of a link disagree about WIDTH, or where it was written, or a
-    link came up wider, while a packet was in the node: section 3.5 does not say what is sent then.
+    That happens only where the two ends of a link disagree about WIDTH, or where it was written
+    while a packet was in the node: section 3.5 does not say what is sent then.
     """
 
     def __init__(self, sending: Transmission) -> None:

@@ -151,10 +151,8 @@ class Fabric(wiring.Component):
                 up[sender][out_port], narrow[sender][out_port] = link_up, link_narrow
         for place, (node, port) in enumerate(self.ports.open):
             # What the other end says of a cycle is there in the next, as `up` is.
-            offers, before = (
-                self._offers(node, port),
-                Signal(OFFERED_BITS, init=LINK_WIDTHS, name=f"open_{place}_before"),
-            )
+            offers = self._offers(node, port)
+            before = Signal(OFFERED_BITS, init=LINK_WIDTHS, name=f"open_{place}_before")
             m.d.sync += before.eq(offers)
             up[node][port], narrow[node][port] = self._train(
                 m, len(self._links) + place, before, self.offered[place], at_once=True
