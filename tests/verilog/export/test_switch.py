@@ -196,7 +196,7 @@ def test_the_port_list_is_that_of_the_verilog(small):
     ]
     listed = re.findall(r"^\| `(\w+)` \| (input|output) \| (\d+) \|", small[f"{TOP}_ports.md"], re.M)
     assert real == [(name, direction, int(width)) for name, direction, width in listed]
-    assert len(real) == 8 + 3 * 6 + 6
+    assert len(real) == 10 + 3 * 6 + 6
 
 
 @pytest.mark.slow
