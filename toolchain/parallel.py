@@ -10,7 +10,6 @@ import os
 import pickle
 import signal
 import sys
-import tempfile
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -19,6 +18,7 @@ from types import FrameType
 from typing import Any, TypeVar
 
 from toolchain.process import running
+from toolchain.temporary_directory import temporary_directory
 
 __all__ = ["in_parallel"]
 
@@ -43,10 +43,10 @@ def in_parallel(
     """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     command = [sys.executable, "-m", __name__]
-    with tempfile.TemporaryDirectory(prefix="ironband-") as folder, ExitStack() as stack:
+    with temporary_directory() as folder, ExitStack() as stack:
         started = []
         for number, call in enumerate(calls):
-            place = Path(folder) / str(number)
+            place = folder / str(number)
             place.mkdir()
             (place / _CALL).write_bytes(pickle.dumps(call))
             process = stack.enter_context(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -43,8 +44,15 @@ def temporary_directory() -> Iterator[Path]:
     for left in parent.glob(f"{PREFIX}*"):
         _remove_dead(left)
     while True:
-        directory = Path(tempfile.mkdtemp(prefix=PREFIX))
+        directory = parent / f"{PREFIX}{secrets.token_hex(4)}"
         with ExitStack() as held:
+            # Before it is there: an interrupt may come as soon as it is.
+            held.callback(shutil.rmtree, directory, ignore_errors=True)
+            try:
+                directory.mkdir(mode=0o700)
+            except FileExistsError:
+                held.pop_all()
+                continue
             # Until it is locked, it looks like that of a process that was killed, and another one may remove it.
             try:
                 held.enter_context(locked(directory))
@@ -52,7 +60,6 @@ def temporary_directory() -> Iterator[Path]:
                 continue
             if not (directory / LOCK).exists():
                 continue
-            held.callback(shutil.rmtree, directory, ignore_errors=True)
             yield directory
             return
 

@@ -42,7 +42,7 @@ class ExportedSwitch:
             ports: how many the switch has.
             vls: data VLs.
         """
-        inputs = ("up", "bus_addr", "bus_wdata", "bus_write", "bus_read", "description")
+        inputs = ("up", "narrow", "bus_addr", "bus_wdata", "bus_write", "bus_read", "description")
         for name in (
             *inputs,
             *(f"rx_{port}_{part}" for port in range(1, ports + 1) for part in ("data", "k", "valid")),

@@ -6,7 +6,9 @@ module counted_switch (
   input rst,
   output resetting,
   input [1:0] up,
-  output [1:0] polling,
+  input [1:0] narrow,
+  output [1:0] offers_1x,
+  output [1:0] offers_4x,
   input [63:0] node_guid,
   input [63:0] port_guid,
   input [511:0] description,
@@ -33,7 +35,8 @@ module counted_switch (
 );
 
   ironband_switch switch (
-    .clk(clk), .rst(rst), .resetting(resetting), .up(up), .polling(polling),
+    .clk(clk), .rst(rst), .resetting(resetting),
+    .up(up), .narrow(narrow), .offers_1x(offers_1x), .offers_4x(offers_4x),
     .node_guid(node_guid), .port_guid(port_guid), .description(description),
     .rx_1_data(rx_1_data), .rx_1_k(rx_1_k), .rx_1_valid(rx_1_valid),
     .tx_1_data(tx_1_data), .tx_1_k(tx_1_k), .tx_1_valid(tx_1_valid),

@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Final, get_args
 
 from cosim.engines.base import ENGINES, MODEL
@@ -20,6 +19,7 @@ from ironband.up_options import lft_size
 from ironband.verbs.network import Host, Network
 from ironband.verbs.pyverbs_error import PyverbsError, PyverbsUserError
 from toolchain.errors import UserError
+from toolchain.temporary_directory import temporary_directory
 from wire.codes import DATA_VL_COUNTS
 from wire.parameters import AdapterParameters, SwitchParameters, adapter_port, node_text
 
@@ -86,14 +86,14 @@ class Fabric(Network):
         self.engine = engine
         self._is_over = self._has_told = False
         with ExitStack() as stack, self._told():
-            directory = stack.enter_context(TemporaryDirectory(prefix="ironband-"))
+            directory = stack.enter_context(temporary_directory())
             described = read_topology(find_topology(self.topology))
             switch = SwitchParameters(vls=vls, mtu=mtu, lft_size=lft_size(described.subnet, {}, 0))
             made = fabric_of(described, switch, AdapterParameters(vls=vls, mtu=mtu))
             file = None if capture is None else str(capture)
             stepped = SteppedTask(
                 made.fabric,
-                Path(directory),
+                directory,
                 engine=engine,
                 rtl=None if rtl is None else _nodes(made.fabric.nodes, rtl),
                 compared=compared and engine != MODEL,

@@ -230,8 +230,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "a switch tells the port that a packet with a wrong P_Key came by",
         "switch/input.py",
-        "Mux(self.admission.xmit_constraint, output, self.routing.input) + 1",
-        "self.routing.input + 1",
+        "port.eq(at + 1)",
+        "port.eq(self.routing.input + 1)",
         mixed("wrong_p_keys", "S"),
         Kind.ROW,
         "S[1]",

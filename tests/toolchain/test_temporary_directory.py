@@ -1,5 +1,6 @@
 """Temporary directories: removed in the end, also those of processes that were killed, and no others."""
 
+import signal
 import subprocess
 import sys
 import tempfile
@@ -32,6 +33,19 @@ def test_a_directory_is_there_for_as_long_as_it_is_used(temporary_files):
     assert not directory.exists()
     with pytest.raises(FileNotFoundError, match="file"), temporary_directory() as directory:
         (directory / "file").unlink()
+    assert list(temporary_files.iterdir()) == []
+
+
+def test_of_one_whose_making_is_interrupted_nothing_is_left(temporary_files, monkeypatch):
+    mkdir = Path.mkdir
+
+    def interrupted(path, mode=0o777):
+        mkdir(path, mode)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(Path, "mkdir", interrupted)
+    with pytest.raises(KeyboardInterrupt), temporary_directory():
+        pass
     assert list(temporary_files.iterdir()) == []
 
 
