@@ -152,7 +152,8 @@ def random_controls(
 
     One operation a cycle.
 
-    Ports that an error took down are woken, armed and activated anew by a sweep that runs every few thousand cycles.
+    Ports that an error took down are armed and activated anew by a sweep that runs every few thousand cycles; some of
+    these wake those asleep.
     What is drawn is counted in `injected` by kind. Of the outages, `reset_share` are nodes that are reset.
     """
     count = injected if injected is not None else Counter()
