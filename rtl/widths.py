@@ -2,18 +2,18 @@
 
 from typing import Final
 
-from wire.codes import LINK_WIDTHS
+from wire.codes import LINK_WIDTHS, max_pkt_len, mtu_code
 from wire.congestion_control import SWITCH_PORT_CONGESTION_ELEMENT
 from wire.flow_control import FLOW_CONTROL
 from wire.headers import LRH
 from wire.packet import BLOCK_BYTES
+from wire.parameters import largest_blocks
 from wire.port_info import PORT_INFO
 from wire.port_tables import VL_ARBITRATION_ENTRY
 from wire.symbols import LANES
 from wire.trace import Discard
 
 __all__ = [
-    "CONSTRAINTS_BITS",
     "CREDIT_BITS",
     "FREE_BITS",
     "INDEX_BITS",
@@ -30,10 +30,11 @@ __all__ = [
     "SL_BITS",
     "STALL_COUNT_BITS",
     "THRESHOLD_BITS",
-    "VIOLATIONS_BITS",
     "VL_BITS",
     "VL_LIMIT_BITS",
     "VL_WEIGHT_BITS",
+    "length_bits",
+    "need_bits",
 ]
 
 LENGTH_BITS: Final = LRH["pkt_len"].width
@@ -47,6 +48,17 @@ ROW_BITS: Final = (BLOCK_BYTES // LANES - 1).bit_length()
 
 NEED_BITS: Final = LENGTH_BITS - ROW_BITS
 """Blocks of a packet."""
+
+
+def length_bits(mtu: int) -> int:
+    """Of the words of packets that are no larger than an MTU in bytes allows."""
+    return max_pkt_len(mtu_code(mtu)).bit_length()
+
+
+def need_bits(mtu: int) -> int:
+    """Of their blocks."""
+    return largest_blocks(mtu).bit_length()
+
 
 VL_BITS: Final = LRH["vl"].width
 
@@ -85,9 +97,3 @@ REASON_BITS: Final = max(Discard).bit_length()
 
 OFFERED_BITS: Final = LINK_WIDTHS.bit_length()
 """Widths that a port offers: bits of `LinkWidth`."""
-
-CONSTRAINTS_BITS: Final = PORT_BITS
-"""Packets in a cycle that may not leave by a port: one from each of the others, and a copy."""
-
-VIOLATIONS_BITS: Final = CONSTRAINTS_BITS + 1
-"""Packets in a cycle that are rejected at a port for their P_Keys: of each port's a verdict's, and a copy."""

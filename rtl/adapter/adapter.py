@@ -83,10 +83,10 @@ class Adapter(wiring.Component):
         parameters = self.parameters
         vls = parameters.vls
         m.submodules.port = port = LinkPort("adapter", vls, parameters.mtu, parameters.receive_blocks)
-        m.submodules.received = received = self._store(parameters.receive_blocks)
+        m.submodules.received = received = self._store(parameters.receive_blocks, any_length=False)
         m.submodules.host_send = host_send = HostSend(vls)
         m.submodules.own_lid = own_lid = OwnLid()
-        m.submodules.posted = posted = self._store(parameters.send_blocks)
+        m.submodules.posted = posted = self._store(parameters.send_blocks, any_length=True)
         m.submodules.host_receive = host_receive = HostReceive()
         connect(m, flipped(self.rx), port.rx)
         self._receive(m, port, received)
@@ -135,9 +135,10 @@ class Adapter(wiring.Component):
         gather(m, self.trace, ((trace, slot) for trace in traces for slot in range(len(trace.valid))))
         return m
 
-    def _store(self, blocks: int) -> PacketStore:
+    def _store(self, blocks: int, *, any_length: bool) -> PacketStore:
         """With so many blocks for each data VL."""
-        return PacketStore([blocks] * self.parameters.vls + [self.parameters.vl15_blocks], _CROSSED, _CREDITED)
+        pools = [blocks] * self.parameters.vls + [self.parameters.vl15_blocks]
+        return PacketStore(pools, _CROSSED, _CREDITED, self.parameters.mtu, any_length=any_length)
 
     def _receive(self, m: Module, port: LinkPort, store: PacketStore) -> None:
         """From the link to its store. Only whole and good packets join a queue."""

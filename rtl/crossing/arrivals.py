@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.rotation import any_of
-from rtl.widths import NEED_BITS, SLOT_BITS
+from rtl.widths import NEED_BITS, SLOT_BITS, need_bits
 from wire.parameters import largest_blocks
 
 __all__ = ["Arrivals", "arrived_layout", "joining_layout"]
@@ -63,7 +63,7 @@ class Arrivals(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """What joins, which comes from far; a cycle later where; and then sums, which rest where nothing comes."""
         m = Module()
-        bits = largest_blocks(self.mtu).bit_length()
+        bits = need_bits(self.mtu)
         to = [Signal(self.ports, name=f"to_{number}") for number in range(self.inputs)]
         # A register for each place in which a need may be, 0 elsewhere: to clear registers costs no LUTs, gates would.
         # What leaves by the port by which it came is rejected, or a multicast packet.

@@ -14,9 +14,9 @@ from rtl.link.row import HEAD_BITS, lrh_field
 from rtl.link.transmit import SendRow
 from rtl.registers.marking import MarkingSettings, PortMarking
 from rtl.restoration import restored_write_port
-from rtl.widths import MARKING_RATE_BITS, THRESHOLD_BITS
+from rtl.widths import MARKING_RATE_BITS, THRESHOLD_BITS, need_bits
 from wire.codes import LID_MULTICAST_MIN, LNH
-from wire.parameters import SwitchParameters, largest_blocks
+from wire.parameters import SwitchParameters
 
 __all__ = ["Congestion"]
 
@@ -68,7 +68,7 @@ class Congestion(wiring.Component):
                 "marks": Out(1),
             }
         )
-        self._need_bits = largest_blocks(parameters.mtu).bit_length()
+        self._need_bits = need_bits(parameters.mtu)
         # An SL may have all VLs that a packet comes in on leave on the same.
         self._most = (1 << (inputs * self.vls * parameters.buffer_blocks).bit_length()) - 1
 

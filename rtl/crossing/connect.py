@@ -11,7 +11,6 @@ from rtl.crossing.arrivals import Arrivals
 from rtl.crossing.causes import CAUSE_BITS
 from rtl.crossing.congestion import Congestion
 from rtl.crossing.crossbar import Crossbar, Scrapped
-from rtl.crossing.eligibility import send_facts_layout
 from rtl.crossing.matcher import Matcher
 from rtl.crossing.output import Output
 from rtl.link.port import LinkPort
@@ -52,14 +51,15 @@ def connect_crossing(
         The crossbar, for what it scraps.
     """
     vls, count = len(inputs[0].heads.requests) - 1, len(ports) + len(sinks)
-    outputs = [Output(vls, limited=len(inputs) if life is not None else 0) for _ in ports]
+    facts = Signal(inputs[0].heads.facts.shape())
+    need_bits = len(facts[0].room[0].limit)
+    outputs = [Output(vls, need_bits, limited=len(inputs) if life is not None else 0) for _ in ports]
     m.submodules.matcher = matcher = Matcher(len(inputs), count, len(ports), vls)
     # What goes to ports from ports has a life time.
     aging = len(ports) if life is not None else 0
     m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], count, vls, aging)
     phase = Signal(2)
     wide = Signal(count)
-    facts = Signal(data.ArrayLayout(send_facts_layout(vls), len(ports)))
     causes = Signal(data.ArrayLayout(CAUSE_BITS, len(ports)))
     m.d.sync += phase.eq(phase + 1)
     m.d.comb += wide.eq(Cat(*(port.sending.wide for port in ports), *(1 for _ in sinks)))

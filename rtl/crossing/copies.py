@@ -4,12 +4,11 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.eligibility import ROOM, data_eligible, send_facts_layout
+from rtl.crossing.eligibility import data_eligible, room_layout, send_facts_layout
 from rtl.crossing.queueing import InspectionSignature, copies_layout, copy_layout
 from rtl.crossing.queues import PacketQueues
 from rtl.crossing.successors import SuccessorsSignature, packet_layout
 from rtl.rotation import any_of, behind, first_from, select
-from rtl.widths import NEED_BITS
 
 __all__ = ["CopyQueues", "CopyReturns"]
 
@@ -28,7 +27,7 @@ class CopyQueues(wiring.Component):
     Args:
         count: of the queues.
         block_bits: of a block's number in the input's buffer.
-        outputs, credited, vls: see `HeadsSignature`.
+        outputs, credited, vls, need_bits: see `HeadsSignature`.
 
     Members:
         join, queue, first, need, copies: a packet joins its queue (cycle e). `ended`: see `PacketQueues`.
@@ -46,23 +45,24 @@ class CopyQueues(wiring.Component):
         copy: see `QueueingSignature`.
     """
 
-    def __init__(self, count: int, block_bits: int, outputs: int, credited: int, vls: int) -> None:
+    def __init__(self, count: int, block_bits: int, outputs: int, credited: int, vls: int, need_bits: int) -> None:
         self.count = count
         self.outputs = outputs
         self.credited = credited
         self.vls = vls
+        self.need_bits = need_bits
         heads = data.ArrayLayout(outputs, vls + 1)
-        key = data.StructLayout({"need": NEED_BITS, "copies": copies_layout(outputs, credited, vls)})
+        key = data.StructLayout({"need": need_bits, "copies": copies_layout(outputs, credited, vls)})
         self.packet = packet_layout(block_bits, key)
         super().__init__(
             {
                 "join": In(1),
                 "queue": In(range(vls + 1)),
                 "first": In(block_bits),
-                "need": In(NEED_BITS),
+                "need": In(need_bits),
                 "copies": In(copies_layout(outputs, credited, vls)),
                 "ended": In(1),
-                "facts": In(data.ArrayLayout(send_facts_layout(vls), credited)),
+                "facts": In(data.ArrayLayout(send_facts_layout(vls, need_bits), credited)),
                 "visible": Out(heads),
                 "requests": Out(heads),
                 "following": Out(heads),
@@ -236,7 +236,7 @@ class CopyQueues(wiring.Component):
             starves: Value = Const(0, 1)
             if queue < self.vls:
                 rooms = [facts.room[vl] for vl in range(self.vls)]
-                room = Signal(ROOM, name=f"room_{queue}_{output}")
+                room = Signal(room_layout(self.need_bits), name=f"room_{queue}_{output}")
                 m.d.comb += room.eq(select(slot[: self.vls], rooms) if self.vls > 1 else facts.room[0])
                 swallowed |= oversize | (rejected[output] & key.copies.guarded)
                 covered = Signal(name=f"covered_{queue}_{output}")

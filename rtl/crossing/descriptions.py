@@ -6,15 +6,14 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import memory_by_block
-from rtl.widths import LENGTH_BITS, NEED_BITS
 
 __all__ = ["Descriptions", "description_layout"]
 
 
-def description_layout(vls: int) -> data.StructLayout:
-    """A packet: the slot it came in on, its blocks, its words (PktLen). The blocks follow from the words, but so that
-    nothing needs to be reckoned in the cycle in which row 0 crosses."""
-    return data.StructLayout({"pool": range(vls + 1), "need": NEED_BITS, "words": LENGTH_BITS})
+def description_layout(vls: int, need_bits: int, length_bits: int) -> data.StructLayout:
+    """A packet: the slot it came in on, its blocks, its words (PktLen), of so many bits. The blocks follow from
+    the words, but so that nothing needs to be reckoned in the cycle in which row 0 crosses."""
+    return data.StructLayout({"pool": range(vls + 1), "need": need_bits, "words": length_bits})
 
 
 class Descriptions(wiring.Component):
@@ -22,21 +21,25 @@ class Descriptions(wiring.Component):
 
     A packet is written when it joins its queue and read when it is taken (x_0), two cycles later at the earliest.
 
+    Args:
+        blocks, block_bits: of the buffer, and of a block's number.
+        layout: see `description_layout`.
+
     Members:
         write, first, words, need, pool: a packet.
         read: first block of a packet; `description`: that packet, in the cycle after.
     """
 
-    def __init__(self, blocks: int, block_bits: int, vls: int) -> None:
+    def __init__(self, blocks: int, block_bits: int, layout: data.StructLayout) -> None:
         self._blocks = blocks
-        self._layout = description_layout(vls)
+        self._layout = layout
         super().__init__(
             {
                 "write": In(1),
                 "first": In(block_bits),
-                "pool": In(range(vls + 1)),
-                "words": In(LENGTH_BITS),
-                "need": In(NEED_BITS),
+                "pool": In(layout["pool"].shape),
+                "words": In(layout["words"].shape),
+                "need": In(layout["need"].shape),
                 "read": In(block_bits),
                 "description": Out(self._layout),
             }

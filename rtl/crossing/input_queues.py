@@ -17,7 +17,7 @@ class InputQueues(wiring.Component):
 
     Args:
         block_bits, blocks: of the input's buffer: bits of a block's number, and how many there are.
-        outputs, credited, vls: see `HeadsSignature`.
+        outputs, credited, vls, need_bits: see `HeadsSignature`.
         one_each: there is never more than one packet of a data VL, and none is oversize.
         multicast: packets may have several copies.
     """
@@ -29,6 +29,7 @@ class InputQueues(wiring.Component):
         outputs: int,
         credited: int,
         vls: int,
+        need_bits: int,
         *,
         one_each: bool = False,
         multicast: bool = False,
@@ -38,9 +39,10 @@ class InputQueues(wiring.Component):
         self.outputs = outputs
         self.credited = credited
         self.vls = vls
+        self.need_bits = need_bits
         self.one_each = one_each
         self.multicast = multicast
-        signature = QueueingSignature(block_bits, outputs, credited, vls, multicast=multicast)
+        signature = QueueingSignature(block_bits, outputs, credited, vls, need_bits, multicast=multicast)
         super().__init__({"queueing": Out(signature)})
 
     def _packet_queues(self, m: Module, count: int, key: data.StructLayout | None, queue: Value) -> PacketQueues:
@@ -57,7 +59,7 @@ class InputQueues(wiring.Component):
 
     def _copy_queues(self, m: Module, count: int) -> CopyQueues:
         """Queues for packets with copies, the data VLs' first. How they join is left open."""
-        shape = (self.block_bits, self.outputs, self.credited, self.vls)
+        shape = (self.block_bits, self.outputs, self.credited, self.vls, self.need_bits)
         m.submodules.copy_queues = queues = CopyQueues(count, *shape)
         m.d.comb += [
             queues.ended.eq(self.queueing.ended),

@@ -31,6 +31,7 @@ class Output(wiring.Component):
 
     Args:
         vls: data VLs.
+        need_bits: see `send_facts_layout`.
         limited: of a switch, how many inputs there are: its ports have time limits. Else 0.
 
     Members:
@@ -47,14 +48,15 @@ class Output(wiring.Component):
         time_limits, life_follows: its own, and the switch's in the next cycle.
     """
 
-    def __init__(self, vls: int, *, limited: int) -> None:
+    def __init__(self, vls: int, need_bits: int, *, limited: int) -> None:
         self.vls = vls
+        self.need_bits = need_bits
         self.limited = limited
         super().__init__(
             {
                 "phase": In(2),
                 "port": In(SendingSignature(vls)),
-                "facts": Out(send_facts_layout(vls)),
+                "facts": Out(send_facts_layout(vls, need_bits)),
                 "held": In(1),
                 "busy": In(1),
                 "heads": In(vls + 1),
@@ -85,7 +87,7 @@ class Output(wiring.Component):
         m.d.comb += [self.facts.blocked.eq(deferred), self.facts.swallows.eq(swallows)]
         for vl in range(self.vls):
             credit = (credits.cl[vl] - credits.tbs[vl])[:CREDIT_BITS]
-            m.d.comb += self.facts.room[vl].eq(room_of(credit))
+            m.d.comb += self.facts.room[vl].eq(room_of(credit, self.need_bits))
 
         # What it is busy with is on the slot of its last offer.
         sending = Signal.like(self.slot)

@@ -72,6 +72,9 @@ class HeadsSignature(wiring.Signature):
 
     The first `credited` outputs need credits. Packets may always go to the others.
 
+    Args:
+        need_bits: of the blocks of a packet that is not oversize. Of those of one that is nothing depends.
+
     Members:
         facts: of each output that needs credits for the next cycle, see `send_facts_layout`.
         visible: for each slot, the mask of outputs for which a head is visible.
@@ -82,10 +85,10 @@ class HeadsSignature(wiring.Signature):
         slots_offered: of each output that made an offer to this input in the cycle before (g), the slot, one-hot.
     """
 
-    def __init__(self, outputs: int, credited: int, vls: int) -> None:
+    def __init__(self, outputs: int, credited: int, vls: int, need_bits: int) -> None:
         super().__init__(
             {
-                "facts": In(data.ArrayLayout(send_facts_layout(vls), credited)),
+                "facts": In(data.ArrayLayout(send_facts_layout(vls, need_bits), credited)),
                 "visible": Out(data.ArrayLayout(outputs, vls + 1)),
                 "requests": Out(data.ArrayLayout(outputs, vls + 1)),
                 "starving": Out(data.ArrayLayout(credited, vls)),
@@ -131,7 +134,9 @@ class QueueingSignature(wiring.Signature):
         taken: the first block of the head that goes (x_0). `copy`: whether that is a copy, in the cycle after.
     """
 
-    def __init__(self, block_bits: int, outputs: int, credited: int, vls: int, *, multicast: bool) -> None:
+    def __init__(
+        self, block_bits: int, outputs: int, credited: int, vls: int, need_bits: int, *, multicast: bool
+    ) -> None:
         copies = {
             "has_copies": In(1),
             "copies": In(copies_layout(outputs, credited, vls)),
@@ -144,7 +149,7 @@ class QueueingSignature(wiring.Signature):
                 "ended": In(1),
                 "packet": In(routed_layout(outputs)),
                 "first": In(block_bits),
-                "heads": Out(HeadsSignature(outputs, credited, vls)),
+                "heads": Out(HeadsSignature(outputs, credited, vls, need_bits)),
                 "accepted": In(outputs),
                 "oversize": Out(credited),
                 "firsts": Out(data.ArrayLayout(block_bits, outputs)),

@@ -5,7 +5,6 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import ASIDE_BITS, ROWS_OF_BLOCK, BufferReadSignature, release_layout, rows_with_next
-from rtl.crossing.descriptions import description_layout
 from rtl.widths import LENGTH_BITS, REASON_BITS, ROW_BITS
 
 __all__ = ["PassingRow", "Reader", "fate_layout", "job_layout"]
@@ -46,6 +45,7 @@ class Reader(wiring.Component):
         block_bits: bits of a block's number.
         outputs: how many there are.
         vls: data VLs.
+        described: see `description_layout`.
 
     Members:
         phase: the cycle modulo 4.
@@ -65,7 +65,7 @@ class Reader(wiring.Component):
         release: a request from this cycle (y) on until `released`.
     """
 
-    def __init__(self, block_bits: int, outputs: int, vls: int) -> None:
+    def __init__(self, block_bits: int, outputs: int, vls: int, described: data.StructLayout) -> None:
         self.block_bits = block_bits
         self.outputs = outputs
         self.vls = vls
@@ -78,7 +78,7 @@ class Reader(wiring.Component):
                 "grant": In(1),
                 "to": In(outputs),
                 "job": In(self.job_layout),
-                "description": In(description_layout(vls)),
+                "description": In(described),
                 "fate": In(fate_layout(block_bits)),
                 "free": Out(1, init=1),
                 "stays_free": Out(1),
@@ -113,7 +113,7 @@ class Reader(wiring.Component):
         block = Signal(self.block_bits)
         block_kept = Signal(self.block_bits)
         row = Signal(ROW_BITS)
-        following = Signal(LENGTH_BITS)  # index of the row behind the one that is due
+        following = Signal.like(words)  # index of the row behind the one that is due
         final_due = Signal()  # the row that is due is the last
         goes_on = Signal()  # a row is due, and not the first
         turn = Signal()  # a row is due

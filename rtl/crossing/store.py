@@ -12,13 +12,14 @@ from rtl.crossing.arrivals import joining_layout
 from rtl.crossing.buffer import Buffer, FillSignature, block_bits
 from rtl.crossing.causes import CAUSE_BITS, cause_of, reason_of
 from rtl.crossing.copies import CopyReturns
-from rtl.crossing.descriptions import Descriptions
+from rtl.crossing.descriptions import Descriptions, description_layout
 from rtl.crossing.fifo import FifoQueues
 from rtl.crossing.queueing import HeadsSignature, InspectionSignature, copies_layout, routed_layout
 from rtl.crossing.reader import PassingRow, Reader, fate_layout, job_layout
 from rtl.crossing.time_limits import LifeClock
 from rtl.crossing.voq import VirtualOutputQueues
 from rtl.rotation import any_of, lowest, select
+from rtl.widths import LENGTH_BITS, NEED_BITS, length_bits, need_bits
 from wire.trace import Discard
 
 __all__ = ["InputSignature", "PacketStore"]
@@ -44,11 +45,11 @@ class InputSignature(wiring.Signature):
         outlived: the packet whose row 0 crosses in this cycle (x_0 + 1) has outlived its life time, and is swallowed.
     """
 
-    def __init__(self, outputs: int, credited: int, vls: int, readers: int) -> None:
+    def __init__(self, outputs: int, credited: int, vls: int, readers: int, need_bits: int) -> None:
         super().__init__(
             {
                 "phase": In(2),
-                "heads": Out(HeadsSignature(outputs, credited, vls)),
+                "heads": Out(HeadsSignature(outputs, credited, vls, need_bits)),
                 "joining": Out(joining_layout(outputs)),
                 "offers": In(outputs),
                 "accepted": Out(outputs),
@@ -72,8 +73,10 @@ class PacketStore(wiring.Component):
         pools: the buffer's blocks of each slot, the data VLs' first.
         outputs: how many there are.
         credited: how many of them, from the first on, need credits.
+        mtu: in bytes; larger packets are oversize, if there are such.
         queueing, readers: see `wire.parameters.SwitchParameters`.
         one_each: there is never more than one packet of a data VL, and none is oversize (with `voq`).
+        any_length: there may be packets that are larger than the MTU allows.
         aging: its packets have a life time, on their way to outputs that need credits.
         multicast: packets may have several copies.
 
@@ -90,9 +93,11 @@ class PacketStore(wiring.Component):
         pools: Sequence[int],
         outputs: int,
         credited: int,
+        mtu: int,
         queueing: Literal["voq", "fifo"] = "voq",
         readers: int = 1,
         one_each: bool = False,
+        any_length: bool = False,
         aging: bool = False,
         multicast: bool = False,
     ) -> None:
@@ -106,6 +111,9 @@ class PacketStore(wiring.Component):
         self.aging = aging
         self.multicast = multicast
         self.block_bits = block_bits(self.pools)
+        self.need_bits = need_bits(mtu)
+        bits = (NEED_BITS, LENGTH_BITS) if any_length else (self.need_bits, length_bits(mtu))
+        self.description = description_layout(self.vls, *bits)
         copies = {
             "has_copies": In(1),
             "copies": In(copies_layout(outputs, credited, self.vls)),
@@ -118,7 +126,7 @@ class PacketStore(wiring.Component):
                 "fill": In(FillSignature(len(self.pools))),
                 "join": In(1),
                 "packet": In(routed_layout(outputs)),
-                "crossing": Out(InputSignature(outputs, credited, self.vls, readers)),
+                "crossing": Out(InputSignature(outputs, credited, self.vls, readers, self.need_bits)),
                 **({"clock": In(LifeClock)} if aging else {}),
             }
         )
@@ -131,7 +139,7 @@ class PacketStore(wiring.Component):
         connect(m, flipped(self.fill), buffer.fill)
 
         kind = VirtualOutputQueues if self.queueing == "voq" else FifoQueues
-        shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls)
+        shape = (self.block_bits, buffer.blocks, self.outputs, self.credited, self.vls, self.need_bits)
         m.submodules.queues = kind(*shape, one_each=self.one_each, multicast=self.multicast)
         queues = m.submodules.queues.queueing
         m.d.comb += [
@@ -169,7 +177,7 @@ class PacketStore(wiring.Component):
                 self.first.eq(buffer.first),
             ]
 
-        m.submodules.descriptions = descriptions = Descriptions(buffer.blocks, self.block_bits, self.vls)
+        m.submodules.descriptions = descriptions = Descriptions(buffer.blocks, self.block_bits, self.description)
         m.d.comb += [
             descriptions.write.eq(self.join),
             descriptions.first.eq(buffer.first),
@@ -181,7 +189,8 @@ class PacketStore(wiring.Component):
 
         # The lowest-numbered reader that may takes the head that is accepted (x_0); the rest of it follows in the next
         # cycle. Which reader that is, and whether there is one, is known early.
-        readers = [Reader(self.block_bits, self.outputs, self.vls) for _ in range(self.readers)]
+        size = (self.block_bits, self.outputs, self.vls)
+        readers = [Reader(*size, self.description) for _ in range(self.readers)]
         for number, reader in enumerate(readers):
             m.submodules[f"reader_{number}"] = reader
             connect(m, reader.memory, buffer.reads[number])

@@ -10,11 +10,8 @@ from rtl.crossing.first_blocks import FirstBlocks
 from rtl.crossing.input_queues import InputQueues
 from rtl.crossing.queues import PacketQueues
 from rtl.rotation import any_of, number_of, select
-from rtl.widths import NEED_BITS
 
 __all__ = ["VirtualOutputQueues"]
-
-_KEY = data.StructLayout({"need": NEED_BITS, "oversize": 1})
 
 
 class VirtualOutputQueues(InputQueues):
@@ -28,7 +25,8 @@ class VirtualOutputQueues(InputQueues):
         m = Module()
         port, heads = self.queueing, self.queueing.heads
         slots = self.vls + 1
-        queues = self._packet_queues(m, self.outputs * slots, None if self.one_each else _KEY, self._joined())
+        key = None if self.one_each else data.StructLayout({"need": self.need_bits, "oversize": 1})
+        queues = self._packet_queues(m, self.outputs * slots, key, self._joined())
 
         # What could go is known when its cycle begins, except for a head taken in the cycle before: its
         # request lasts a cycle longer, and its output is not available in that cycle.
@@ -190,7 +188,7 @@ class VirtualOutputQueues(InputQueues):
         """Blocks of the only packet of each data VL, from the cycle on in which it joins."""
         needs = []
         for vl in range(self.vls):
-            need, before = Signal(NEED_BITS, name=f"need_{vl}"), Signal(NEED_BITS, name=f"need_{vl}_before")
+            need, before = (Signal(self.need_bits, name=f"need_{vl}{when}") for when in ("", "_before"))
             joins = self.queueing.join & (self.queueing.packet.slot == vl)
             m.d.comb += need.eq(Mux(joins, self.queueing.packet.need, before))
             m.d.sync += before.eq(need)

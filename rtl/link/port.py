@@ -17,7 +17,7 @@ from rtl.link.receive import Receiver
 from rtl.link.row import RowSignature, lrh_field
 from rtl.link.transmit import SendRow, Transmitter
 from rtl.link.transmit_trace import SENT_KINDS, TransmitTrace
-from rtl.registers.counter_places import VL_XMIT_WAITS, vls_of_slots
+from rtl.registers.counter_places import VL_XMIT_WAITS, most_constraints, most_violations, vls_of_slots
 from rtl.registers.counters import PortCounters
 from rtl.registers.marking import PortMarking
 from rtl.registers.port_access import ListEntry, port_access_layout
@@ -30,13 +30,12 @@ from rtl.registers.port_registers import (
 from rtl.rotation import how_many
 from rtl.trace import TraceSignature, gather, report
 from rtl.widths import (
-    CONSTRAINTS_BITS,
     FREE_BITS,
     LENGTH_BITS,
     NEED_BITS,
     OFFERED_BITS,
-    VIOLATIONS_BITS,
     VL_LIMIT_BITS,
+    need_bits,
 )
 from wire.codes import VL15, PortState
 from wire.flow_control import FlowControlOp
@@ -114,6 +113,7 @@ class LinkPort(wiring.Component):
         vls: data VLs.
         mtu: the MTU that the port is built for (MTUCap), in bytes.
         blocks: of each data VL's receive buffer.
+        others: ports whose packets leave by this one.
 
     Members:
         rx, tx: the wires.
@@ -141,8 +141,9 @@ class LinkPort(wiring.Component):
         trace: slots in the order of `PORT_KINDS`.
     """
 
-    def __init__(self, kind: Literal["switch", "adapter"], vls: int, mtu: int, blocks: int) -> None:
+    def __init__(self, kind: Literal["switch", "adapter"], vls: int, mtu: int, blocks: int, others: int = 0) -> None:
         self._kind = kind
+        self._others = others
         self._vls = vls
         self._mtu = mtu
         self._blocks = blocks
@@ -173,8 +174,8 @@ class LinkPort(wiring.Component):
                 "lid": In(16),
                 "lmc": In(3),
                 "partition": Out(PartitionChecks),
-                "xmit_constraints": In(CONSTRAINTS_BITS),
-                "p_key_violations": In(VIOLATIONS_BITS),
+                "xmit_constraints": In(range(max(2, most_constraints(others)))),
+                "p_key_violations": In(range(most_violations(others) + 1)),
                 "icrc_error": In(1),
                 "reg": In(port_access_layout(vls)),
                 "reg_rdata": Out(32),
@@ -231,6 +232,7 @@ class LinkPort(wiring.Component):
 
         # Credits.
         stored, link_packet = self.admission.write, link_packet_check.fields
+        sent_need = self.send.need[: need_bits(self._mtu)]
         good_vl = Mux(link_packet_check.good, 1 << link_packet.vl, 0)
         connect(m, registers.fcp_period, flow_control.period)
         connect(m, registers.fc_watchdog, watchdog.limit)
@@ -244,7 +246,7 @@ class LinkPort(wiring.Component):
             flow_control.spent.eq(Mux(packet_check.spends, 1 << stored.slot, 0)),
             flow_control.spent_need.eq(stored.need),
             flow_control.sent.eq(transmitter.sent),
-            flow_control.sent_need.eq(self.send.need),
+            flow_control.sent_need.eq(sent_need),
             flow_control.free.eq(self.free),
             flow_control.threshold.eq(registers.fcp_threshold),
             watchdog.good.eq(good_vl),
@@ -266,7 +268,7 @@ class LinkPort(wiring.Component):
                 self.vl_arbitration.entry.eq(registers.list_entry),
                 self.vl_arbitration.high_limit.eq(registers.vl_high_limit),
                 self.vl_arbitration.charged.eq(transmitter.sent.any()),
-                self.vl_arbitration.blocks.eq(self.send.need),
+                self.vl_arbitration.blocks.eq(sent_need),
             ]
         if self._kind == "switch":
             connect(m, registers.time_limits, flipped(self.time_limits))
@@ -319,7 +321,7 @@ class LinkPort(wiring.Component):
         """What the counters count, and their registers."""
         parts: Any = m.submodules
         registers, transmitter, verdict = parts.registers, parts.transmitter, parts.packet_check.verdict
-        m.submodules.counters = counters = PortCounters(self._vls)
+        m.submodules.counters = counters = PortCounters(self._vls, self._others)
         counts, amounts = self._errors(m)
         counts |= {
             Counter.XMIT_DATA: transmitter.packet_sent,

@@ -144,7 +144,9 @@ def agent_pools(parameters: NodeParameters) -> list[int]:
 def add_agent(m: Module, node: Any, outputs: int, credited: int) -> tuple[AgentPort, PacketStore]:
     """The agent of a node with its identity, and the store of what it offers (see `PacketStore`)."""
     m.submodules.agent_port = agent_port = AgentPort(node.parameters, outputs)
-    m.submodules.agent_store = store = PacketStore(agent_pools(node.parameters), outputs, credited, one_each=True)
+    parameters = node.parameters
+    store = PacketStore(agent_pools(parameters), outputs, credited, parameters.mtu, one_each=True)
+    m.submodules.agent_store = store
     connect(m, flipped(node.identity), agent_port.identity)
     connect(m, agent_port.fill, store.fill)
     m.d.comb += [store.join.eq(agent_port.join), store.packet.eq(agent_port.packet)]

@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 from amaranth.lib import data
 
-from rtl.widths import CONSTRAINTS_BITS, INDEX_BITS, LENGTH_BITS, VIOLATIONS_BITS
+from rtl.widths import INDEX_BITS, LENGTH_BITS
 from wire.codes import MIN_PKT_LEN_RAW, VL15
 from wire.registers import (
     COUNTER_WIDTHS,
@@ -31,7 +31,9 @@ __all__ = [
     "amounts_layout",
     "bits_of_counters",
     "counts_layout",
+    "most_constraints",
     "most_counted",
+    "most_violations",
     "names_of_counters",
     "narrow_widths",
     "places_of_counters",
@@ -112,7 +114,17 @@ def counts_layout(vls: int) -> data.StructLayout:
     return data.StructLayout(dict.fromkeys(names_of_counters(vls).values(), 1))
 
 
-def amounts_layout(vls: int) -> data.StructLayout:
+def most_constraints(others: int) -> int:
+    """Packets in a cycle that may not leave by a port: one from each of the others, and a copy."""
+    return others + 1
+
+
+def most_violations(others: int) -> int:
+    """Packets in a cycle that are rejected at a port for their P_Keys: of each port a verdict's, of others a copy."""
+    return 2 * others + 1
+
+
+def amounts_layout(vls: int, others: int) -> data.StructLayout:
     """By how much those counters move that do not move by 1.
 
     Words, the watchdogs of several VLs, the packets of other ports, or link and agent at once.
@@ -122,15 +134,15 @@ def amounts_layout(vls: int) -> data.StructLayout:
             Counter.XMIT_DATA.name: INDEX_BITS,
             Counter.RCV_DATA.name: INDEX_BITS,
             **({Counter.LINK_ERROR_RECOVERY.name: vls.bit_length()} if vls > 1 else {}),
-            Counter.XMIT_CONSTRAINT_ERRORS.name: CONSTRAINTS_BITS,
-            Detail.P_KEY_VIOLATIONS.name: VIOLATIONS_BITS,
+            Counter.XMIT_CONSTRAINT_ERRORS.name: most_constraints(others).bit_length(),
+            Detail.P_KEY_VIOLATIONS.name: most_violations(others).bit_length(),
             **dict.fromkeys(COUNTED_TWICE, 2),
         }
     )
 
 
-def most_counted(register: int, vls: int, cycles: int) -> int:
-    """The most that a counter may have counted in so many cycles.
+def most_counted(register: int, vls: int, others: int, cycles: int) -> int:
+    """The most that a counter may have counted in so many cycles, of a port beside so many others.
 
     A packet's words have come, or gone, one a cycle. Packets of which a port objects to the partition have headers, and
     it discards one copy at a time; an input inspects no packet more often than the shortest come. The agent has one
@@ -140,9 +152,9 @@ def most_counted(register: int, vls: int, cycles: int) -> int:
         return (1 << LENGTH_BITS) - 1 + cycles
     packets = -(-cycles // (MIN_PKT_LEN_RAW + 1))  # by one port, with headers
     if register == Counter.XMIT_CONSTRAINT_ERRORS:
-        return ((1 << CONSTRAINTS_BITS - 1) - 1) * packets + (cycles + 1) // 2
+        return others * packets + (cycles + 1) // 2
     if register == Detail.P_KEY_VIOLATIONS:
-        return (1 << VIOLATIONS_BITS - 1) * packets
+        return most_violations(others) * packets
     if register == Counter.LINK_ERROR_RECOVERY:
         return vls * cycles
     agents = register in (Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS)

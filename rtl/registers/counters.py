@@ -74,6 +74,7 @@ class PortCounters(wiring.Component):
 
     Args:
         vls: data VLs.
+        others: ports whose packets leave by this one.
 
     Members:
         counts, amounts: what is counted in this cycle, visible in the next; no more than `most_counted`. Of a counter
@@ -85,15 +86,16 @@ class PortCounters(wiring.Component):
         value: two cycles after a read what was visible in the cycle after it of a counter, or of EXTENDED_LOW; else 0.
     """
 
-    def __init__(self, vls: int) -> None:
+    def __init__(self, vls: int, others: int) -> None:
         self._vls = vls
+        self._others = others
         self._places = places_of_counters(vls)
         self._words = sorted({place.word for place in self._places.values()})
         self._word_bits = word_bits(vls)
         super().__init__(
             {
                 "counts": In(counts_layout(vls)),
-                "amounts": In(amounts_layout(vls)),
+                "amounts": In(amounts_layout(vls, others)),
                 "expired": In(vls),
                 "reg": In(port_access_layout(vls)),
                 "value": Out(DATA_BITS),
@@ -209,13 +211,13 @@ class PortCounters(wiring.Component):
         m.d.comb += is_taken.eq(Mux(works, 1 << word, 0))
         words = len(self._words)
         most_cycles = words - 1 + _ACCESSES * -(-words // _ACCESSES)
-        names, amounts = names_of_counters(self._vls), amounts_layout(self._vls).members
+        names, amounts = names_of_counters(self._vls), self.amounts.shape().members
         waiting: list[dict[int, tuple[Value, Value, bool]]] = [{} for _ in range(LANES)]
         late: list[list[tuple[Value, Value, Value]]] = [[] for _ in range(LANES)]
         for register, place in self._places.items():
             name = names[register]
             counts, takes, is_late = self.counts[name], is_taken[place.word], name in COUNTED_LATE
-            bits = most_counted(register, self._vls, most_cycles + 1).bit_length()
+            bits = most_counted(register, self._vls, self._others, most_cycles + 1).bit_length()
             waits, after = Signal(bits, name=f"{name}_waits"), Signal(bits, name=f"{name}_after")
             is_code = name not in amounts and not is_late and bits == _CODE_BITS
             is_length = register in LENGTHS

@@ -6,7 +6,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.queueing import copies_layout, routed, routed_layout
+from rtl.crossing.queueing import copies_layout, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
 from rtl.crossing.time_limits import CLOCK_AT_RESET, LifeClock
 from rtl.link.packet_check import AdmissionSignature
@@ -15,7 +15,7 @@ from rtl.switch.inspection import Inspection
 from rtl.switch.p_key_tables import p_key_change_layout
 from rtl.switch.partition import Partition
 from rtl.switch.route import Route, RoutingSignature
-from rtl.widths import FREE_BITS, LENGTH_BITS
+from rtl.widths import FREE_BITS, LENGTH_BITS, length_bits, need_bits
 from wire.codes import LNH
 from wire.parameters import SwitchParameters
 
@@ -55,7 +55,7 @@ class Input(wiring.Component):
                 "p_key_violations": Out(data.ArrayLayout(ports, 2)),
                 "wrong_p_key": Out(WrongPKey),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
-                "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers)),
+                "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers, need_bits(parameters.mtu))),
                 "clock_follows": In(LifeClock, init=CLOCK_AT_RESET),
             }
         )
@@ -70,9 +70,9 @@ class Input(wiring.Component):
         m.submodules.route = route = Route(
             ports, vls, parameters.lft_size, parameters.mft_size, parameters.mtu, input_pools(parameters)
         )
-        m.submodules.store = store = PacketStore(
-            input_pools(parameters), ports + 1, ports, queueing, parameters.readers, aging=True, multicast=True
-        )
+        size = (input_pools(parameters), ports + 1, ports, parameters.mtu)
+        store = PacketStore(*size, queueing, parameters.readers, aging=True, multicast=True)
+        m.submodules.store = store
 
         # Header (cycle h+1).
         connect(m, flipped(self.routing), route.routing)
@@ -110,7 +110,9 @@ class Input(wiring.Component):
         in_time = Signal()
         accepted = Signal()  # in the cycle before
         waits = Const(1) if parameters.forwarding == "store-and-forward" else route.slower | checked
-        ahead = header.n - (header.n >> 2)
+        # No larger packet is stored than the MTU allows.
+        words, need = header.n[: length_bits(parameters.mtu)], header.need[: need_bits(parameters.mtu)]
+        ahead = words - (words >> 2)
         m.d.sync += [
             admission.relay.eq(route.relay),
             admission.refused.eq(route.refused),
@@ -119,7 +121,11 @@ class Input(wiring.Component):
         ]
         with m.If(header.valid):
             m.d.sync += [
-                *routed(packet, header, route.output, route.slot),
+                packet.pool.eq(header.slot),
+                packet.words.eq(words),
+                packet.need.eq(need),
+                packet.output.eq(route.output),
+                packet.slot.eq(route.slot),
                 packet.oversize.eq(route.oversize),
                 has_copies.eq(route.has_copies),
                 copies.eq(route.copies),
@@ -148,6 +154,7 @@ class Input(wiring.Component):
         connect(m, store.crossing, flipped(self.crossing))
         m.d.comb += [
             store.fill.write.eq(write),
+            store.fill.write.need.eq(write.need[: len(need)]),
             store.fill.accept.eq(accepted),
             store.fill.accept_slot.eq(packet.pool),
             store.fill.accept_need.eq(packet.need),

@@ -14,7 +14,7 @@ from rtl.link.packet_check import PacketHeader
 from rtl.switch.multicast import MulticastRoute, multicast_settings_layout, multicast_write_layout
 from rtl.switch.routing_tables import RoutingTables
 from rtl.switch.tables import SlToVl, destination_layout, forwarding_write_layout, sl_to_vl_access_layout
-from rtl.widths import FREE_BITS, VL_BITS
+from rtl.widths import FREE_BITS, VL_BITS, need_bits
 from wire.codes import LID_PERMISSIVE, LNH, VL15, max_pkt_len, mtu_code
 from wire.trace import Verdict
 
@@ -167,7 +167,7 @@ class Route(wiring.Component):
         to_many = self.has_copies
         free = Array(self.free[slot][: bits_for(blocks)] for slot, blocks in enumerate(self.pools))[header.slot]
         m.d.comb += [
-            no_room.eq(header.need > free),
+            no_room.eq(header.need[: need_bits(self.mtu)] > free),
             is_vl15.eq(header.vl == VL15),
             is_raw.eq(header.lnh < LNH.IBA_LOCAL),
             to_many.eq(~is_vl15 & is_multicast(header.dlid)),

@@ -105,7 +105,7 @@ class Switch(wiring.Component):
         if self._alone:
             add_lasting_reset(m, self.clk, self.rst, self.resetting, restoration_cycles(parameters))
         ports = [
-            LinkPort("switch", parameters.vls, parameters.mtu, parameters.buffer_blocks)
+            LinkPort("switch", parameters.vls, parameters.mtu, parameters.buffer_blocks, parameters.ports - 1)
             for _ in range(parameters.ports)
         ]
         inputs = [Input(parameters) for _ in ports]

@@ -55,8 +55,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "the send rule looks at half of the window",
         "crossing/eligibility.py",
-        "window = CREDIT_WINDOW >> NEED_BITS",
-        "window = CREDIT_WINDOW // 2 >> NEED_BITS",
+        "window = CREDIT_WINDOW >> need_bits",
+        "window = CREDIT_WINDOW // 2 >> need_bits",
         mixed("deep_buffers", "S"),
         Kind.ROW,
         "S[2]",
@@ -209,8 +209,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "from 1X to 4X, a packet is sent before it can keep up",
         "switch/input.py",
-        "ahead = header.n - (header.n >> 2)",
-        "ahead = header.n >> 1",
+        "ahead = words - (words >> 2)",
+        "ahead = words >> 1",
         mixed("slow_to_fast", "S"),
         Kind.ROW,
         "S[2]",

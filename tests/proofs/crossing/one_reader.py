@@ -6,7 +6,6 @@ from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
-from rtl.crossing.descriptions import description_layout
 from rtl.crossing.matcher import Matcher
 from rtl.crossing.reader import job_layout
 from rtl.crossing.store import PacketStore
@@ -46,7 +45,7 @@ class OneReader(wiring.Component):
         m.submodules.matcher = matcher = self._matcher
         phase = Signal(2)
         m.d.sync += phase.eq(phase + 1)
-        stores = [PacketStore((1, 1), _OUTPUTS, _OUTPUTS, readers=_READERS) for _ in range(_INPUTS)]
+        stores = [PacketStore((1, 1), _OUTPUTS, _OUTPUTS, 4096, readers=_READERS) for _ in range(_INPUTS)]
         opened = [Opened(store) for store in stores]
         crossings: list[Any] = [store.crossing for store in stores]
         held = any_of(crossing.holds for crossing in crossings)
@@ -77,7 +76,7 @@ class OneReader(wiring.Component):
 
                 active, served, free, ready = (inside(name) for name in ("active", "served", "free", "ready"))
                 job = data.View(job_layout(stores[number].block_bits), inside("job"))
-                kept = data.View(description_layout(1), inside("description_kept"))
+                kept = data.View(stores[number].description, inside("description_kept"))
                 over = inside("dropped") | inside("early")
                 is_last = inside("final_due") & (job.wide | (phase == 1))
                 mine = active.replicate(_OUTPUTS) & served

@@ -8,7 +8,7 @@ from amaranth.lib.wiring import In
 
 from rtl.crossing.descriptions import description_layout
 from rtl.crossing.reader import Reader
-from rtl.widths import LENGTH_BITS, ROW_BITS
+from rtl.widths import LENGTH_BITS, NEED_BITS, ROW_BITS
 from tests.mutations.mutant import Change
 from tests.proofs.prover import Opened, Proof, invariants
 from tests.proofs.rotation import one_of
@@ -31,7 +31,7 @@ class RowsInOrder(wiring.Component):
     """
 
     def __init__(self, outputs: int) -> None:
-        self._reader = Reader(2, outputs, 1)
+        self._reader = Reader(2, outputs, 1, description_layout(1, NEED_BITS, LENGTH_BITS))
         members = self._reader.signature.members
         super().__init__(
             {
@@ -112,7 +112,7 @@ class RowsInOrder(wiring.Component):
         active, served, at, following, final_due, read, first, final, dropped, early = map(opened.inside, names)
         ready, free = reader.ready, reader.free
         job = data.View(reader.job_layout, opened.inside("job"))
-        kept = data.View(description_layout(reader.vls), opened.inside("description_kept"))
+        kept = data.View(reader.description.shape(), opened.inside("description_kept"))
         ending = dropped | early
         m.d.comb += invariants(
             ~active | ((served == to) & (job.wide == wide) & (at == rows[:ROW_BITS]) & (following == rows + 1)),

@@ -7,7 +7,7 @@ from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
-from rtl.crossing.eligibility import ROOM, data_eligible, room_of
+from rtl.crossing.eligibility import data_eligible, room_layout, room_of
 from rtl.link.flow_control import FlowControl
 from rtl.widths import CREDIT_BITS, FREE_BITS, NEED_BITS
 from tests.mutations.mutant import Change
@@ -43,7 +43,7 @@ class SendRule(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The claim, which needs no clock."""
         m = Module()
-        room = data.View(ROOM, room_of(self.credit))
+        room = data.View(room_layout(NEED_BITS), room_of(self.credit, NEED_BITS))
         goes = data_eligible(room, self.need, self.swallow | self.oversize)
         left = (self.credit - self.need)[:CREDIT_BITS]
         m.d.comb += [
@@ -132,7 +132,7 @@ class CreditsOverLink(wiring.Component):
         granted = [
             Signal(name=f"{name}_granted") for name in ("sender", "receiver")
         ]  # of flow control, the cycle before
-        room = data.View(ROOM, room_of(credit_2))
+        room = data.View(room_layout(NEED_BITS), room_of(credit_2, NEED_BITS))
         m.d.comb += [
             credit.eq(cl - tbs),
             grants.eq(self.grants_data & ~busy.any() & ~granted[0] & data_eligible(room, self.need, Value.cast(0))),

@@ -158,7 +158,7 @@ def test_each_copy_left_is_a_head_and_kinds_and_queues_take_turns(queueing: Lite
     print(f"seed {seed}")
     rng = random.Random(seed)
     kind = VirtualOutputQueues if queueing == "voq" else FifoQueues
-    dut = kind(BLOCK_BITS, BLOCKS, OUTPUTS, CREDITED, VLS, multicast=True)
+    dut = kind(BLOCK_BITS, BLOCKS, OUTPUTS, CREDITED, VLS, NEED_BITS, multicast=True)
     reference = Reference(queueing)
     places = [(o, slot) for o in range(OUTPUTS) for slot in range(VLS + 1)]
     seen: Counter[str] = Counter()
@@ -341,7 +341,7 @@ def test_the_last_reader_that_is_done_with_a_packet_returns_its_blocks(readers: 
 def test_a_stored_packet_gives_back_its_blocks_once_behind_its_last_copy() -> None:
     n, pool = 20, 10
     need = blocks_of_words(n)
-    dut = PacketStore((pool, 6), OUTPUTS, CREDITED, "voq", 2, multicast=True)
+    dut = PacketStore((pool, 6), OUTPUTS, CREDITED, 4096, "voq", 2, multicast=True)
     grants = {5: 0, 8: 2, 60: 1}  # by cycle: output, two at a time
     rows: dict[int, list[int]] = defaultdict(list)
 

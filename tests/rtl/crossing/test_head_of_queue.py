@@ -8,6 +8,7 @@ import pytest
 
 from rtl.crossing.causes import NOT_SWALLOWED, cause_of
 from rtl.crossing.output import Output
+from rtl.widths import NEED_BITS
 from tests.campaigns import first_of
 from tests.rtl.simulation import Simulation
 from wire.codes import PortState
@@ -161,7 +162,7 @@ def cycles(rng: random.Random) -> list[Cycle]:
 def test_what_stands_too_long_is_swallowed_and_then_its_vl_stalls(seed: int) -> None:
     print(f"seed {seed}")
     stimulus = cycles(random.Random(seed))
-    dut = Output(VLS, limited=INPUTS)
+    dut = Output(VLS, NEED_BITS, limited=INPUTS)
     contract = Contract()
     seen: set[int] = set()
 
@@ -212,7 +213,7 @@ def test_what_stands_too_long_is_swallowed_and_then_its_vl_stalls(seed: int) -> 
 
 
 def test_an_adapters_output_swallows_for_its_state_only() -> None:
-    dut = Output(VLS, limited=0)
+    dut = Output(VLS, NEED_BITS, limited=0)
 
     async def bench(ctx: Any) -> None:
         ctx.set(dut.heads, 0b111)

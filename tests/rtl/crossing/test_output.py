@@ -3,6 +3,7 @@
 from typing import Any
 
 from rtl.crossing.output import Output
+from rtl.widths import NEED_BITS
 from tests.rtl.simulation import Simulation
 
 ALL = 0b111
@@ -10,7 +11,7 @@ ALL = 0b111
 
 def waiting(cycles: list[dict[str, int]]) -> list[int]:
     """The slots of an output of two data VLs that wait, cycle by cycle, the output itself above them."""
-    dut = Output(2, limited=0)
+    dut = Output(2, NEED_BITS, limited=0)
     found = []
 
     async def drive(ctx: Any) -> None:

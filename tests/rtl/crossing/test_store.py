@@ -399,7 +399,7 @@ def test_rows_leave_as_they_came_and_blocks_return(
     print(f"seed {seed}")
     grant_chance, bad_chance = {"eager": (0.8, 0.2), "rare": (0.02, 0.6), "late": (0.05, 0.1)}[pace]
     rng = random.Random(seed)
-    dut = PacketStore(POOLS, OUTPUTS, CREDITED, queueing, readers, aging=aging)
+    dut = PacketStore(POOLS, OUTPUTS, CREDITED, 4096, queueing, readers, aging=aging)
     lives = lives_of(rng) if aging else [Life(False, 0)] * (CYCLES + 1)
     reference = Reference([None] * readers, lives)
     queues: Queues = defaultdict(list)

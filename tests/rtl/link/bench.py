@@ -58,7 +58,7 @@ def link_rows(*, op: int = FlowControlOp.NORMAL, vl: int = 0, fctbs: int = 0, fc
 
 @lru_cache
 def _simulated(kind: str, vls: int, mtu: int) -> tuple[LinkPort, PortDecoder, Simulation]:
-    dut = LinkPort(kind, vls, mtu, blocks=4095)
+    dut = LinkPort(kind, vls, mtu, blocks=4095, others=63)
     design, decoder = behind_decoder(dut, vls, mtu, is_port=True)
     return dut, decoder, Simulation(design)
 

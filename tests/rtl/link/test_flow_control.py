@@ -19,8 +19,8 @@ ROW_1 = ROW_0 + 1
 """The same for row 1 on a 4X port, w_1, where the trace has the packet."""
 
 
-def active(vls: int = 1) -> PortBench:
-    port = PortBench(vls=vls)
+def active(vls: int = 1, mtu: int = 256) -> PortBench:
+    port = PortBench(vls=vls, mtu=mtu)
     port.activate()
     return port
 
@@ -181,12 +181,12 @@ def test_no_more_than_2048_blocks_are_announced_and_all_counts_wrap_at_4096() ->
 
 
 def test_blocks_sent_wrap_at_4096() -> None:
-    port = active()
+    port = active(mtu=4096)
     rows = data_rows()
-    for index in range(40):
-        port.send(T + 20 * index, rows, need=127)
-    port.run(T + 820)
-    assert port.changes("tbs")[1:] == [(T + 20 * index + TO_WIRES, [127 * (index + 1) % 4096]) for index in range(40)]
+    for index in range(70):
+        port.send(T + 20 * index, rows, need=66)
+    port.run(T + 1420)
+    assert port.changes("tbs")[1:] == [(T + 20 * index + TO_WIRES, [66 * (index + 1) % 4096]) for index in range(70)]
 
 
 def test_initialize_starts_all_counts_at_0_and_asks_for_a_packet_of_every_vl() -> None:
@@ -301,15 +301,15 @@ def test_vls_take_turns_and_urgent_goes_first() -> None:
 def test_a_flow_control_packet_on_the_wires() -> None:
     port = active(vls=8)
     port.receive(T, link_rows(vl=0, fctbs=0xABC))
-    port.send(T + 3, data_rows(), need=9)
+    port.send(T + 3, data_rows(), need=6)
     port.grant(T + 20)
     port.run(T + 30)
     sent = port.seen["tx"][T + 20 + ROW_0 :][:2]
     [frame] = deframe(sent)
     assert frame.start == Control.SLP
     packet = FlowControlPacket.decode(frame.body)
-    assert (packet.op, packet.fctbs, packet.vl, packet.fccl) == (0, 9, 0, 0xABC + 64)
-    assert announced(port) == [(T + 20 + ROW_1, 0, 0, 9, 0xABC + 64)]
+    assert (packet.op, packet.fctbs, packet.vl, packet.fccl) == (0, 6, 0, 0xABC + 64)
+    assert announced(port) == [(T + 20 + ROW_1, 0, 0, 6, 0xABC + 64)]
 
 
 def test_flow_control_packets_back_to_back_keep_their_own_values() -> None:

@@ -11,7 +11,7 @@ from tests.rtl.registers.decoded import behind_decoder, give
 from tests.rtl.simulation import Simulation
 from wire.registers import VL_XMIT_WAIT, Counter, Detail, PacketCounter, PortRegister
 
-__all__ = ["ERRORS", "Access", "Counted", "Cycle", "answers", "counter_name", "read", "run", "write"]
+__all__ = ["ERRORS", "OTHERS", "Access", "Counted", "Cycle", "answers", "counter_name", "read", "run", "write"]
 
 Access = tuple[int, int | None]
 """A register's offset and the value written, None of a read."""
@@ -21,6 +21,8 @@ Cycle = tuple[Access | None, Counted]
 
 
 ERRORS = PortRegister.FLOW_CTL_UPDATE_ERRORS
+OTHERS = 63
+"""Ports of the switch beside this one."""
 
 
 @cache
@@ -33,7 +35,7 @@ def counter_name(register: int) -> str:
 
 @cache
 def _simulated(vls: int) -> tuple[Any, PortDecoder, Simulation]:
-    counters = PortCounters(vls)
+    counters = PortCounters(vls, OTHERS)
     design, decoder = behind_decoder(counters, vls)
     return counters, decoder, Simulation(design)
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from rtl.registers.counter_places import COUNTED_TWICE, amounts_layout, most_counted, vls_of_slots
+from rtl.registers.counter_places import COUNTED_TWICE, amounts_layout, most_counted, most_violations, vls_of_slots
 from tests.rtl.registers import counter_bench
-from tests.rtl.registers.counter_bench import ERRORS, Access, Counted, Cycle, counter_name, read, write
+from tests.rtl.registers.counter_bench import ERRORS, OTHERS, Access, Counted, Cycle, counter_name, read, write
 from wire.registers import (
     COUNTER_WIDTHS,
     DETAIL_BITS,
@@ -31,7 +31,7 @@ def widths(vls: int) -> dict[int, int]:
 
 VLS = 2
 WIDTHS = widths(VLS)
-AMOUNTS = amounts_layout(VLS).members
+AMOUNTS = amounts_layout(VLS, OTHERS).members
 MOST = {
     counter: 2 if (name := counter_name(counter)) in COUNTED_TWICE else (1 << AMOUNTS[name]) - 1
     for counter in WIDTHS
@@ -139,7 +139,7 @@ def test_other_registers_are_none_of_ours() -> None:
 
 def often(counter: int) -> bool:
     """It may count in each cycle, not in every other one."""
-    return most_counted(counter, 1, 10) >= 10
+    return most_counted(counter, 1, OTHERS, 10) >= 10
 
 
 @pytest.mark.parametrize("vls", [1, 4, 15])
@@ -279,11 +279,11 @@ class Counting:
             elif counter == Counter.XMIT_CONSTRAINT_ERRORS:
                 if since < 5:
                     continue
-                counted[counter] = rng.randint(1, 63)
+                counted[counter] = rng.randint(1, OTHERS)
             elif counter == Detail.P_KEY_VIOLATIONS:
                 if since < 5:
                     continue
-                counted[counter] = rng.randint(1, 128)
+                counted[counter] = rng.randint(1, most_violations(OTHERS))
             elif counter in (Counter.RCV_ERRORS, Detail.LOCAL_PHYSICAL_ERRORS):
                 counted[counter] = 1 if rng.random() < 0.99 else 0
             else:

@@ -6,11 +6,11 @@ import pytest
 
 from rtl.registers.counter_places import amounts_layout
 from tests.rtl.registers import counter_bench
-from tests.rtl.registers.counter_bench import Cycle, read, write
+from tests.rtl.registers.counter_bench import OTHERS, Cycle, read, write
 from wire.registers import HIGH_OF_COUNTER, Counter, CounterHigh, PacketCounter, PortRegister
 
 VLS = 2
-VARYING = [counter for counter in HIGH_OF_COUNTER if counter.name in amounts_layout(VLS).members]
+VARYING = [counter for counter in HIGH_OF_COUNTER if counter.name in amounts_layout(VLS, OTHERS).members]
 LOW = PortRegister.EXTENDED_LOW
 NARROW_TOP, TOP = (1 << 32) - 1, (1 << 64) - 1
 EVERY = pytest.mark.parametrize("counter", list(HIGH_OF_COUNTER))
