@@ -108,7 +108,7 @@ class PlacedDesign:
             for number, cell in enumerate(self._cells)
             if self.types[number] == "TRELLIS_RAMW" or cell["parameters"].get("MODE") in _RAM
         }
-        # Tiles in which something lies are tiles of logic. Where LUT RAM is other rules apply.
+        # Tiles in which something lies are tiles of logic. Where LUT RAM is other rules apply: units leave, none comes.
         self.tiles = {place[:2] for at in self._at.values() for place in at} - self._rams
         self.unit_of: list[Unit | None] = [None] * len(names)
         for unit in self._units():
@@ -150,7 +150,7 @@ class PlacedDesign:
         for cells in together.values():
             places = {self.places[number] for number in cells}
             tiles = {place[:2] for place in places}
-            if len(tiles) == 1 and not tiles & self._rams and all(map(self._may_move, cells)):
+            if len(tiles) == 1 and all(map(self._may_move, cells)):
                 yield Unit(tuple(cells), single=len(places) == 1 and not any(map(self._is_multiplexer, cells)))
 
     def _may_move(self, number: int) -> bool:
@@ -160,6 +160,10 @@ class PlacedDesign:
     def _is_multiplexer(self, number: int) -> bool:
         return self.types[number] == COMB and bool(self._cells[number]["connections"].get("OFX"))
 
+    def _places_of(self, unit: Unit) -> set[int]:
+        """In its tile."""
+        return {self.places[number][2] for number in unit.cells}
+
     def in_the_way(self, unit: Unit, tile: tuple[int, int], place: int) -> list[Unit] | None:
         """Units that lie where a unit would go; None if something lies there that cannot give way.
 
@@ -167,19 +171,22 @@ class PlacedDesign:
             place: in the tile, for a unit that is `single`.
         """
         others: dict[Unit, None] = {}
+        freed = set() if unit.single else self._places_of(unit)
         for number in unit.cells:
             there = *tile, place if unit.single else self.places[number][2]
             at = self._at[self.types[number]].get(there)
             if at is None or at in unit.cells:
                 continue
             other = self.unit_of[at]
-            if other is None or not other.single:
+            if other is None or not (other.single or self._places_of(other) <= freed):
                 return None
             others[other] = None
         return list(others)
 
     def exchange(self, unit: Unit, tile: tuple[int, int], place: int, others: list[Unit]) -> bool:
         """Move a unit to a tile, and what is in the way to where it was; or nothing, and it cannot be."""
+        if others and self.places[unit.cells[0]][:2] in self._rams:
+            return False
         before = {number: self.places[number] for one in (unit, *others) for number in one.cells}
         after = {number: (*tile, place if unit.single else before[number][2]) for number in unit.cells}
         back = {there[2]: before[number] for number, there in after.items()}
@@ -187,7 +194,7 @@ class PlacedDesign:
         self._lift(before)
         if all(there not in self._at[self.types[number]] for number, there in after.items()):
             self._put(after)
-            if all(map(self.allows, {(column, row) for column, row, _ in (*before.values(), *after.values())})):
+            if all(map(self.allows, {place[:2] for place in (*before.values(), *after.values())} - self._rams)):
                 return True
             self._lift(after)
         self._put(before)

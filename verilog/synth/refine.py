@@ -106,7 +106,7 @@ def _tile(design: PlacedDesign, unit: Unit) -> tuple[int, int]:
 
 
 def _go(design: PlacedDesign, estimate: Estimate, tiles: dict[Unit, tuple[int, int]], enough: float) -> bool:
-    """Move units to tiles if that leaves all a slack of so much, and whatever gives way enough."""
+    """Move units to tiles if that leaves all a slack of so much, and whatever gives way enough, or as much."""
     if len(tiles) == 1:
         ((unit, tile),) = tiles.items()
         return any(
@@ -122,7 +122,10 @@ def _try(
     wanted: dict[Unit, tuple[tuple[int, int], int | None]],
     enough: float,
 ) -> bool:
-    """Move units, each to a tile and a place in it, or to any place; all or none."""
+    """Move units, each to a tile and a place in it, or to any place; all or none.
+
+    What gives way is in time, or at least less late than what moves was.
+    """
     done: list[tuple[Unit, tuple[int, int, int], list[Unit]]] = []
     cells: list[int] = []
     for unit, (tile, place) in wanted.items():
@@ -140,7 +143,7 @@ def _try(
     if len(done) == len(wanted):
         estimate.moved(cells)
         gave_way = [other for *_, others in done for other in others]
-        in_time = all(estimate.slack_of(other) >= _MARGIN for other in gave_way)
+        in_time = all(estimate.slack_of(other) >= min(_MARGIN, enough) for other in gave_way)
         if in_time and all(estimate.slack_of(unit) > enough for unit in wanted):
             return True
     for unit, (column, row, place), others in reversed(done):

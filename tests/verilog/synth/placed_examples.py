@@ -41,6 +41,13 @@ class Placed:
         inputs = dict(zip("ABCD", sources, strict=False))
         self._cell("TRELLIS_COMB", name, bel, inputs, {"F": name}, {"MODE": mode} if mode else {})
 
+    def multiplexer(self, name, tile, letter, *sources, wider=None):
+        """Of the two LUTs of a slice, and of WIDER, another slice's; its output is the net of its name."""
+        self.lut(f"{name}_of_1", tile, f"{letter}1", *sources)
+        bel = f"X{tile[0]}/Y{tile[1]}/SLICE{letter}.K0"
+        inputs = dict(zip("ABC", sources, strict=False)) | {"F1": f"{name}_of_1", "FXA": wider}
+        self._cell("TRELLIS_COMB", name, bel, inputs, {"OFX": name}, {})
+
     def block_ram(self, name, tile, **outputs):
         """By its pins, the nets that it drives."""
         self._cell("DP16KD", name, f"X{tile[0]}/Y{tile[1]}/EBR0", {}, outputs, {})

@@ -69,16 +69,47 @@ def test_what_gives_way_has_to_be_allowed_too(tmp_path):
     assert not done
 
 
-def test_carry_chains_and_tiles_of_lut_ram_stay(tmp_path):
+def test_carry_chains_and_lut_ram_stay(tmp_path):
     placed = Placed()
     placed.lut("carry", TILE, "A0", "x", mode="CCU2")
     placed.register("sum", TILE, "A0", "carry", by="DI")
     placed.lut("ram", OTHER, "A0", "x", mode="DPRAM")
-    placed.lut("f", OTHER, "D0", "x")
-    placed.register("user", OTHER, "D0", "f", by="DI")
+    placed.register("read", OTHER, "A0", "ram", by="DI")
     design = placed.read(tmp_path)
     assert not any(design.unit_of)
     assert design.tiles == {TILE}
+
+
+@pytest.mark.parametrize(("place", "may"), [(0, False), (1, True)])
+def test_what_lies_with_lut_ram_may_leave_but_nothing_comes_there_in_its_place(place, may, tmp_path):
+    placed = Placed()
+    placed.lut("ram", OTHER, "A0", "x", mode="DPRAM")
+    placed.lut("f", OTHER, "D0", "x")
+    placed.register("a", OTHER, "D0", "f", by="DI")
+    placed.register("b", TILE, "A0", "x")
+    done, then = goes(tmp_path, placed, "a", TILE, place)
+    assert done is may
+    assert then["b"] == "X10/Y20/SLICEA.FF0"
+    assert then["f"] == ("X10/Y20/SLICEA.K1" if may else "X11/Y20/SLICED.K0")
+
+
+@pytest.mark.parametrize(("letter", "may"), [("B", True), ("A", False)])
+def test_multiplexers_change_places_with_what_fits_where_they_were(letter, may, tmp_path):
+    placed = Placed()
+    placed.multiplexer("f", OTHER, "B", "x", "y", "z")
+    placed.register("a", OTHER, "B0", "f", by="DI")
+    placed.multiplexer("g", TILE, letter, "x", "y", "z")
+    placed.register("b", TILE, f"{letter}0", "g", by="DI")
+    placed.lut("user", TILE, "D0", "a", "b")
+    placed.register("c", TILE, "D0", "user", by="DI")
+    if not may:
+        placed.multiplexer("h", TILE, "B", "x", "y", "z")
+        placed.multiplexer("wider", TILE, "C", "x", "y", "z", wider="h")
+        placed.register("d", TILE, "C0", "wider", by="DI")
+    done, then = goes(tmp_path, placed, "a", TILE, 0)
+    assert done is may
+    assert then["f"] == ("X10/Y20/SLICEB.K0" if may else "X11/Y20/SLICEB.K0")
+    assert then["g"] == ("X11/Y20/SLICEB.K0" if may else "X10/Y20/SLICEA.K0")
 
 
 def test_all_that_is_written_is_to_stay_where_it_is(tmp_path):

@@ -59,3 +59,15 @@ def test_what_is_in_time_stays_and_what_cannot_move_is_left(tmp_path):
     count, before, after, _ = refined(placed, tmp_path, 2.0)
     assert count == 0
     assert before == after < 0
+
+
+def test_what_gives_way_may_be_late_for_a_while_but_less_than_what_moved_was(tmp_path):
+    placed = Placed()
+    placed.block_ram("ram", NEAR, DOB0="bit")
+    placed.register("late", FAR, "A0", "bit")
+    placed.register("source", (30, 20), "A0", "x")
+    for place in range(8):
+        placed.register(f"user_{place}", (11, 20), f"{'ABCD'[place // 2]}{place % 2}", "source")
+    _, before, after, where = refined(placed, tmp_path, 3.5)
+    assert before < after < 0
+    assert where["late"].startswith("X11/Y20/")
