@@ -12,7 +12,7 @@ from typing import Final
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.invented_smps import INVENTED_SMP, random_invented_smps
-from cosim.stimulus.random_congestion import random_congestion
+from cosim.stimulus.random_congestion import random_congestion, random_leases
 from cosim.stimulus.random_expiries import random_expiries
 from cosim.stimulus.random_links import RESET_SHARE, random_outages, random_port_downs, random_restarts, sweeps
 from cosim.stimulus.random_mads import random_mad_controls
@@ -162,6 +162,7 @@ def random_controls(
     streams.append(_random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
     streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end))
     streams.append(random_congestion(topology, seed, start, end))
+    streams.append(random_leases(topology, seed, start, end))
     streams.append(random_wrong_keys(topology, seed, start, end))
     streams.append(random_subnet_managers(topology, seed, start, end))
     if errors and not is_calm(seed):

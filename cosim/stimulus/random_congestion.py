@@ -29,7 +29,7 @@ from wire.mad_packet import gmp_packet
 from wire.registers import NodeRegister, PortRegister
 from wire.stimulus import Control, Operation
 
-__all__ = ["has_congestion_control", "random_congestion", "random_congestion_requests"]
+__all__ = ["has_congestion_control", "random_congestion", "random_congestion_requests", "random_leases"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with congestion control."""
@@ -55,12 +55,21 @@ _LAST_KEY_SHARE: Final = 0.6
 _NEAR_KEY_SHARE: Final = 0.1
 _LEASE_PERIODS: Final = (0, 1, 2, 0xFFFF)
 _LEASE_SECONDS: Final = (1, 100, 1_000, registers.LEASE_SECOND_AT_RESET)
+_LEASES_SHARE: Final = 0.1
+"""Of these runs, those with leases that end in cycles in which CongestionKeyInfo is written."""
+
+_LEASES_GAP: Final = (3_000, 15_000)
+_LEASES_CYCLES: Final = 2_000
+_SHORT_LEASE: Final = (1, 100)
+"""In cycles, as a second is one then."""
+
 _CREDIT_STARVATION_SHARE: Final = 0.1
 _ALL_CONTROLS_SHARE: Final = 0.8
 _WRONG_SHARE: Final = 0.07
 """Of requests, those with a wrong ClassVersion; likewise with a wrong modifier, with a damaged packet."""
 
 _KEY_BITS: Final = CONGESTION_KEY_INFO["cc_key"].width
+_FIRST_KEY_WORD, _VIOLATIONS_WORD = (CONGESTION_KEY_INFO[name].offset_bits // 32 for name in ("cc_key", "violations"))
 _LAST_KEY_WORD: Final = (CONGESTION_KEY_INFO["cc_key"].end_bits - 1) // 32
 """Of two."""
 
@@ -111,6 +120,33 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
             case _:
                 address = _readable(random, port)
                 yield Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0))
+
+
+def random_leases(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
+    """In some of these runs CC_Keys that no request has, each with a short lease for a while; violations are set to
+    0 in every other cycle of it, at times in the one in which a lease ends."""
+    random, ports = Random(f"{seed}/leases"), switch_ports(topology)
+    if not has_congestion_control(seed) or not ports or random.random() >= _LEASES_SHARE:
+        return
+    until = start
+    for cycle in random_times(random, _LEASES_GAP, start, end):
+        if cycle < until:
+            continue
+        node, until = topology.index[random.choice(ports).node], cycle + _LEASES_CYCLES
+        key, lease = random.getrandbits(_KEY_BITS), random.randint(*_SHORT_LEASE)
+        yield write(cycle, node, registers.node_address(NodeRegister.LEASE_SECOND), 1)
+        yield from _key_writes(cycle + 1, node, CONGESTION_KEY_INFO.pack(cc_key=key, lease_period=lease))
+        cleared = registers.congestion_address(CcAttribute.CONGESTION_KEY_INFO, _VIOLATIONS_WORD)
+        for now in range(cycle + _WORDS, until, 2):
+            yield write(now, node, cleared, 0)
+        yield from _key_writes(until, node, CONGESTION_KEY_INFO.pack())
+
+
+def _key_writes(cycle: int, node: int, data: bytes) -> Iterator[Control]:
+    """Of all words of CongestionKeyInfo before the one with its violations."""
+    for now, word in enumerate(range(_FIRST_KEY_WORD, _VIOLATIONS_WORD), cycle):
+        address = registers.congestion_address(CcAttribute.CONGESTION_KEY_INFO, word)
+        yield write(now, node, address, int.from_bytes(data[4 * word : 4 * word + 4], "big"))
 
 
 def _begin(topology: Topology, cycle: int, switch: str) -> Iterator[Control]:

@@ -39,6 +39,9 @@ _MOST_HASTY_CYCLES: Final = (4, 12, 24)
 _AFTER_RESET: Final = 100
 _RESET_AGAIN_SHARE: Final = 0.3
 _SOON: Final = 20
+_BEHIND_BEGIN: Final = (0, 0, 32)
+"""Cycles, at most, from the begin of a node's life, in which it takes what its host has waiting, to another reset."""
+
 _LINK_DOWN_CYCLES: Final = (1, 3_000)
 _LOOSE_SHARE: Final = 0.5
 """Of the other outages, those of a plug that is loose."""
@@ -180,7 +183,7 @@ def _in_haste(topology: Topology, random: Random, port: Port, cycle: int) -> lis
 
 
 def _reset(topology: Topology, random: Random, node: str, cycle: int) -> list[Control]:
-    """RESET of a node, at times given again meanwhile, which is set up again then; sweeps do the rest.
+    """RESET of a node, at times given again meanwhile or just behind it; then it is set up again. Sweeps do the rest.
 
     Its 1X links wait for their widths. The bus is asked when the reset is just not over yet, and when it just is.
     """
@@ -191,7 +194,8 @@ def _reset(topology: Topology, random: Random, node: str, cycle: int) -> list[Co
     index, lasts = topology.index[node], reset_cycles(topology.fabric.nodes[node])
     controls.append(Control(cycle, Operation.RESET, index))
     if random.random() < _RESET_AGAIN_SHARE:
-        cycle += random.choice((random.randint(1, _SOON), random.randint(1, lasts)))
+        behind = lasts + random.randint(0, random.choice(_BEHIND_BEGIN))
+        cycle += random.choice((random.randint(1, _SOON), random.randint(1, lasts), behind))
         controls.append(Control(cycle, Operation.RESET, index))
     state = port_address(1, PortRegister.STATE), 0, 0, 0
     controls += [Control(now, Operation.BUS_READ, index, state) for now in (cycle + lasts, cycle + lasts + 1)]

@@ -1,6 +1,7 @@
 """Congestion control at random: in some checks packets are marked, and a switch's agent is asked this and that."""
 
 from collections import Counter
+from itertools import pairwise, takewhile
 
 import pytest
 
@@ -8,17 +9,20 @@ from cosim.engines.simulation import run
 from cosim.experiments.check import check
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.injection import random_controls
-from cosim.stimulus.random_congestion import random_congestion
-from wire.congestion_control import CcAttribute
+from cosim.stimulus.random_congestion import random_congestion, random_leases
+from wire.congestion_control import CONGESTION_KEY_INFO, CcAttribute
 from wire.mad import MAD_HEADER, MadMethod, MadStatus
 from wire.mad_packet import is_for_general_services
 from wire.packet import parse
-from wire.registers import CONGESTION_PAGE, PortRegister, place_of_address
+from wire.registers import CONGESTION_PAGE, PortRegister, congestion_address, place_of_address
 from wire.trace import Kind
 from wire.trace_layout import TxData
 
 WITH, WITHOUT = 22, 3
 """Seeds of runs with congestion control, and without."""
+
+LEASES = 40
+"""And of one with leases."""
 
 
 def options(seed, **more):
@@ -49,6 +53,25 @@ def test_it_is_there_without_errors_too():
     topology = check_experiment(options(WITH)).topology
     controls = random_controls(topology, WITH, 0, 20_000, errors=False)
     assert any(place_of_address(one.args[0])[0] == CONGESTION_PAGE for one in controls)
+
+
+def test_in_some_of_them_violations_of_keys_are_cleared_in_every_other_cycle_of_short_leases():
+    topology = check_experiment(options(LEASES)).topology
+    drawn = [seed for seed in range(400) if any(random_leases(topology, seed, 0, 20_000))]
+    assert LEASES in drawn
+    assert 8 < len(drawn) < 40
+    assert not any(random_leases(topology, WITHOUT, 0, 20_000))
+    at = {congestion_address(CcAttribute.CONGESTION_KEY_INFO, word): 4 * word for word in range(12)}
+    accesses = (one for one in random_leases(topology, LEASES, 0, 20_000) if one.args[0] in at)
+    writes = [(one.cycle, at[one.args[0]], one.args[1]) for one in accesses]
+    data = bytes(writes[0][1]) + b"".join(value.to_bytes(4, "big") for _, _, value in writes[:3])
+    info = CONGESTION_KEY_INFO.unpack(data.ljust(CONGESTION_KEY_INFO.size_bytes, b"\0"))
+    assert info.cc_key
+    assert 1 <= info.lease_period <= 100
+    cleared = list(takewhile(lambda one: one[1:] == (44, 0), writes[3:]))
+    assert len(cleared) > 900
+    assert {after[0] - before[0] for before, after in pairwise(cleared)} == {2}
+    assert [one[1:] for one in writes[3 + len(cleared) :][:3]] == [(32, 0), (36, 0), (40, 0)]
 
 
 @pytest.mark.parametrize("errors", [True, False])

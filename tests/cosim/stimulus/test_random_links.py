@@ -7,6 +7,7 @@ from random import Random
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.random_links import random_outages, random_port_downs, random_restarts
 from wire.codes import LinkWidth, PortState, max_pkt_len, mtu_code
+from wire.parameters import reset_cycles
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Injection, Operation, Trigger, injection_target
 
@@ -98,6 +99,19 @@ def test_some_adapters_are_in_haste_when_their_link_comes_back_1x():
     ]
     assert {learnt for learnt, _ in hasty} == {LinkWidth.X1, LinkWidth.X4}
     assert len(hasty) > 50
+
+
+def test_some_nodes_are_reset_again_when_they_begin_to_live_or_soon_after():
+    lasts = [reset_cycles(node) for node in TOPOLOGY.fabric.nodes.values()]
+    resets = [one for one in outages(1, Counter()) if one.operation == Operation.RESET]
+    behind = Counter(
+        again.cycle - first.cycle - lasts[first.target]
+        for first, again in pairwise(resets)
+        if first.target == again.target
+    )
+    assert behind[0] > 5
+    assert sum(behind[cycles] for cycles in range(1, 33)) > 5
+    assert sum(count for cycles, count in behind.items() if cycles < 0) > 5
 
 
 def test_states_of_both_ends_of_a_link_are_written_behind_down():
