@@ -21,13 +21,13 @@ from cosim.scenario.tables import Host, Link, PortSettings, Switch
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, BringUp, bus_bring_up, read_counters
 from cosim.stimulus.injection import random_controls
 from cosim.stimulus.packet import Packet
-from cosim.stimulus.random_addresses import random_addresses
+from cosim.stimulus.random_addresses import has_own_addresses, random_addresses
 from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_mads import random_mad_packets
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.random_power_up import random_power_up
-from cosim.stimulus.random_settings import random_high_limit, random_vl_weight
+from cosim.stimulus.random_settings import has_low_lists_alone, random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests
 from cosim.stimulus.register_reads import read_registers
 from cosim.topology.topology import Port, Topology
@@ -82,7 +82,7 @@ class CheckOptions:
         ports: ports of the switch, each with an adapter.
         fabric: in place of that switch, a topology file's path, the name of one that comes with Ironband, or
             `RANDOM_FABRIC`.
-        fabric_seed: the fabric alone follows from this, not from `seed`: nodes and cables, but no settings.
+        fabric_seed: the fabric alone follows from this, not from `seed`: nodes and cables; no settings or addresses do.
         vls: data VLs of the first switch and the first host; some others have less.
         mtu: MTU in bytes of the same; that of some others is smaller.
         queueing: of the switches.
@@ -236,7 +236,8 @@ def _arbitration(options: CheckOptions) -> VlArbitration:
     def entries() -> tuple[VlWeight, ...]:
         return tuple(random_vl_weight(random, options.vls) for _ in range(random.randint(0, most)))
 
-    return VlArbitration(entries(), entries(), random_high_limit(random))
+    low, high = entries(), entries()
+    return VlArbitration(low, () if has_low_lists_alone(options.seed) else high, random_high_limit(random))
 
 
 def _mixed(random: Random, count: int) -> list[Literal["1X", "4X"]]:
@@ -311,6 +312,8 @@ def _brought_up(options: CheckOptions) -> tuple[Topology, BringUp, tuple[Packet,
                     made.up,
                     tuple(_smp(made.topology, number, post) for number, post in enumerate(made.posts)),
                 )
+        topology = random_addresses(topology, Random(f"{options.seed}/addresses"))
+    elif options.fabric_seed is not None and has_own_addresses(options.seed):
         topology = random_addresses(topology, Random(f"{options.seed}/addresses"))
     settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
     return topology, bus_bring_up(topology, settings), ()

@@ -9,8 +9,12 @@ from typing import Final, Literal
 from cosim.engines.base import MODEL
 from cosim.experiments.check_experiment import CheckOptions
 from cosim.stimulus.injection import is_calm
+from cosim.stimulus.random_addresses import has_own_addresses
 from cosim.stimulus.random_congestion import has_congestion_control
+from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_mads import has_mads, has_many_mads
+from cosim.stimulus.random_packets import has_mostly_multicast
+from cosim.stimulus.random_settings import has_low_lists_alone, has_moving_p_keys, has_partitions
 from cosim.stimulus.random_traps import has_traps
 
 __all__ = ["MutationTask"]
@@ -27,16 +31,23 @@ _PERIOD: Final = 8
 """Of so many checks one is without errors, ..."""
 
 _ERROR_FREE: Final = 3
+_FOR_TABLES: Final = 2
 _FOR_AGENTS: Final = 4
+_FOR_COPIES: Final = 6
+_FOR_LINKS: Final = 7
 _FOR_DATA: Final = 0
 _TIMES: Final = 5
-"""... and two are so many times as long: in one agents take a hundred MADs, in one links are full, so that counts of
+"""... and five ask most of one part, four of them so many times as long: agents take a hundred MADs, copies of packets
+to groups fill the links, what is sent in place of idle data comes whole, and where data fills the links counts of
 blocks reach their upper bits, and VLs stall until that is over."""
+
+_IDLE_LOAD: Final = 0.05
+"""What is put in place of idle data is not damaged by packets then."""
 
 _LOADS: Final = (0.7, 1.0)
 """In turn. With all that links can carry, heads of several VLs and inputs wait for an output."""
 
-_SEEDS: Final = 17
+_SEEDS: Final = 1_009
 """What the number of such a check is multiplied by, for the first seed that it may have."""
 
 
@@ -45,9 +56,36 @@ def _is_for_agents(seed: int) -> bool:
     return has_many_mads(seed) and has_congestion_control(seed) and has_traps(seed)
 
 
+def _is_for_tables(seed: int) -> bool:
+    """Nothing keeps packets from being judged by P_Key tables, copies too."""
+    return is_calm(seed) and has_moving_p_keys(seed) and has_groups(seed) and not has_many_mads(seed)
+
+
+def _is_for_copies(seed: int) -> bool:
+    """Nothing keeps packets to groups off the links."""
+    copies = has_groups(seed) and has_mostly_multicast(seed) and has_own_addresses(seed)
+    return is_calm(seed) and copies and not has_partitions(seed) and not has_many_mads(seed)
+
+
+def _is_for_links(seed: int) -> bool:
+    """Links have errors, and nothing but that is long."""
+    return not is_calm(seed) and not has_many_mads(seed)
+
+
 def _is_for_data(seed: int) -> bool:
     """Nothing keeps data off the links."""
-    return is_calm(seed) and not has_mads(seed)
+    return is_calm(seed) and not has_mads(seed) and not has_moving_p_keys(seed) and has_low_lists_alone(seed)
+
+
+_FITS: Final = {
+    _FOR_TABLES: _is_for_tables,
+    _FOR_AGENTS: _is_for_agents,
+    _FOR_COPIES: _is_for_copies,
+    _FOR_DATA: _is_for_data,
+    _FOR_LINKS: _is_for_links,
+}
+_LONG: Final = (_FOR_AGENTS, _FOR_COPIES, _FOR_LINKS, _FOR_DATA)
+_LOAD_OF: Final = {_FOR_COPIES: max(_LOADS), _FOR_DATA: max(_LOADS), _FOR_LINKS: _IDLE_LOAD}
 
 
 @dataclass(frozen=True)
@@ -59,21 +97,23 @@ class MutationTask:
         count: mutants.
         seed: they are drawn from this.
         checks: that a mutant is run through until one finds it, each with a seed of its own.
-        cycles: of a check; every fourth is five times as long.
+        cycles: of a check; four of eight are five times as long.
     """
 
     node: Literal["switch", "adapter"] = "switch"
     count: int = 1_000
     seed: int = 1
-    checks: int = 16
+    checks: int = 12
     cycles: int = 20_000
 
     def options(self, number: int) -> CheckOptions:
         """Of check 1, 2, ..., of the same fabric."""
         place, cycles, seed = number % _PERIOD, self.cycles, number
-        if (fits := {_FOR_AGENTS: _is_for_agents, _FOR_DATA: _is_for_data}.get(place)) is not None:
-            cycles, seed = cycles * _TIMES, next(filter(fits, count(number * _SEEDS)))
-        load = max(_LOADS) if place == _FOR_DATA else _LOADS[(number // _PERIOD + number) % len(_LOADS)]
+        if (fits := _FITS.get(place)) is not None:
+            seed = next(filter(fits, count(number * _SEEDS)))
+        if place in _LONG:
+            cycles *= _TIMES
+        load = _LOAD_OF.get(place, _LOADS[(number // _PERIOD + number) % len(_LOADS)])
         return CheckOptions(
             _PORTS,
             _VLS,

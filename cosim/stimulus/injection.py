@@ -20,6 +20,7 @@ from cosim.stimulus.random_overruns import random_overruns
 from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses, random_unplugged_settings
 from cosim.stimulus.random_settings import (
     due,
+    has_low_lists_alone,
     random_arbitration,
     random_forwarding,
     random_gap,
@@ -160,7 +161,8 @@ def random_controls(
     streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
     streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end))
     streams.append(_random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
-    streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end))
+    high = not has_low_lists_alone(seed)
+    streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end, high=high))
     streams.append(random_congestion(topology, seed, start, end))
     streams.append(random_leases(topology, seed, start, end))
     streams.append(random_wrong_keys(topology, seed, start, end))
@@ -203,7 +205,7 @@ def random_controls(
             random_operational_vls(topology, Random(f"{seed}/operational VLs"), start, end, count),
             random_limits(topology, Random(f"{seed}/limits"), start, end, count),
             random_expiries(topology, Random(f"{seed}/expiries"), start, end, count),
-            random_partitions(topology, Random(f"{seed}/partitions"), start, end, count),
+            random_partitions(topology, seed, start, end, count),
             random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
             random_mad_controls(topology, seed, start, end),
             sweeps(topology, Random(f"{seed}/sweeps"), start, end),

@@ -33,6 +33,8 @@ _METHODS: Final = (MadMethod.GET, MadMethod.GET, MadMethod.GET, MadMethod.GET_RE
 
 _MOST_PORT: Final = 4
 _HOPS: Final = (0, 0, 1, 2, 3)
+_NO_HOPS_SHARE: Final = 0.2
+"""Of them, those for whoever gets them: no host's adapter lets such a one out."""
 
 
 def random_invented_smps(
@@ -60,5 +62,7 @@ def _rows(random: Random) -> list[Injection]:
         path=[random.randint(0, _MOST_PORT) for _ in range(max(_HOPS))],
     )
     hops = {name: random.choice(_HOPS) for name in ("hop_pointer", "hop_count")}
+    if random.random() < _NO_HOPS_SHARE:
+        hops = dict.fromkeys(hops, 0)
     smp = smp.replace(**hops, d=random.getrandbits(1))
     return in_idle_data(frame_data_packet(smp_packet(smp).wire))

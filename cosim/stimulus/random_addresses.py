@@ -10,11 +10,19 @@ from cosim.topology.topology import Topology, forwarding_tables
 from wire.codes import SERVICE_LEVELS
 from wire.parameters import SwitchParameters
 
-__all__ = ["random_addresses"]
+__all__ = ["has_own_addresses", "random_addresses"]
+
+_SHARE: Final = 0.5
+"""Of the runs of one fabric with several seeds, those with such addresses."""
 
 _LMCS: Final = (0, 0, 1, 2, 3)
 _OWN_VLS_SHARE: Final = 0.5
 """Of the fabrics, those where VLs depend on input and output; there, of the pairs, those with VLs of their own."""
+
+
+def has_own_addresses(seed: int) -> bool:
+    """Whether a run has them of a fabric that does not follow from its seed."""
+    return Random(f"{seed}/with addresses").random() < _SHARE
 
 
 def random_addresses(topology: Topology, random: Random) -> Topology:

@@ -10,7 +10,7 @@ from cosim.topology.topology import Topology
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN
 from wire.parameters import SwitchParameters
 
-__all__ = ["random_group", "random_groups"]
+__all__ = ["has_groups", "random_group", "random_groups"]
 
 _GROUPED_SHARE: Final = 0.5
 """Of the runs, those with groups."""
@@ -23,6 +23,11 @@ _OTHER_SHARE: Final = 0.1
 _LAST_SHARE: Final = 0.02
 _BEYOND_SHARE: Final = 0.02
 """That for the first behind the MFT."""
+
+
+def has_groups(seed: int) -> bool:
+    """Whether there are any."""
+    return Random(f"{seed}/groups").random() < _GROUPED_SHARE
 
 
 def random_groups(hosts: Sequence[str], size: int, random: Random) -> dict[int, tuple[str, ...]]:

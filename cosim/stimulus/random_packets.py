@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from random import Random
 
@@ -33,7 +33,7 @@ from wire.opcodes import Opcode
 from wire.packet import WORD_BYTES, build_raw
 from wire.parameters import SwitchParameters
 
-__all__ = ["MOST_HOSTS", "RandomTraffic", "random_p_key", "random_packets"]
+__all__ = ["MOST_HOSTS", "RandomTraffic", "has_mostly_multicast", "random_p_key", "random_packets"]
 
 _ETHER_TYPE = 0x88B5  # for local experiments (IEEE 802)
 _VL15_PAYLOAD = 256
@@ -138,6 +138,10 @@ _RAW_SHARE = 0.03
 _MULTICAST_SHARES = (0.1, 0.2, 0.4)
 """Of the bursts, where there are groups: with many, copies of several wait for an output."""
 
+_MOSTLY = 0.9
+_MOSTLY_SHARE = 0.1
+"""Of the runs, those in which this is their share."""
+
 _FLOWS_OF_A_HOST = 1 << 17
 
 MOST_HOSTS = 126
@@ -148,6 +152,11 @@ _LONGEST_SHARES = (0.02, 0.02, 0.02, 0.25)
 _DEFAULT_KEY_SHARE = 0.5
 _FULL_KEYS = (0x8000, 0x8001, 0x8002, 0xA5C3, 0xFFE0, 0xFC1F, 0x83FF, P_KEY_DEFAULT, P_KEY_DEFAULT)
 """0x8000 is in no partition; others have most bits in common with the default one, which most packets have."""
+
+
+def has_mostly_multicast(seed: int) -> bool:
+    """Whether most packets are to groups, where there are some."""
+    return Random(f"{seed}/mostly multicast").random() < _MOSTLY_SHARE
 
 
 def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
@@ -188,6 +197,8 @@ def _host_packets(
     draws = Random(f"{traffic.seed}/forms/{source}")
     shares = (draws.choice(choices) for choices in (_GRH_SHARES, _LONGEST_SHARES, _MULTICAST_SHARES))
     forms = _Forms(draws, *shares)
+    if has_mostly_multicast(traffic.seed):
+        forms = replace(forms, multicast_share=_MOSTLY)
     while cycle < traffic.end:
         if cycle >= phase_end:
             phase_end = cycle + random.randint(*_PHASE_CYCLES)

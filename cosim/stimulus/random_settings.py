@@ -25,6 +25,9 @@ from wire.vl_arbitration import VlWeight
 
 __all__ = [
     "due",
+    "has_low_lists_alone",
+    "has_moving_p_keys",
+    "has_partitions",
     "random_arbitration",
     "random_forwarding",
     "random_gap",
@@ -43,6 +46,9 @@ _HIGH_LIMIT_SHARE: Final = 0.1
 _IN_USE_SHARE: Final = 0.9
 _SPARSE_SHARE: Final = 0.04
 """Of what is written of lists, all entries of a port at once, of which none is of some VLs."""
+
+_LOW_ALONE_SHARE: Final = 0.2
+"""Of the runs, those with low lists alone: of a VL that is in a high one, these are seldom asked."""
 
 _LIMITED_SHARE: Final = 0.5
 """Of the runs, those with time limits; likewise with partitions."""
@@ -66,6 +72,17 @@ _CHECKS_SHARE: Final = 0.2
 _FIRST_KEYS: Final = 4
 _DEFAULT_KEY_SHARES: Final = (0.3, 0.02)
 """In the second case most tables have no entry that lets most packets pass."""
+
+_MOVING_SHARE: Final = 0.1
+"""Of the runs with partitions, those in which a table has no P_Key twice: each of its entries is all that lets pass."""
+
+_PARTITION: Final = (1 << P_KEY_TABLE.entry.width - 1) - 1
+"""Bits of a P_Key that say which partition it is of; the other is that of a full member."""
+
+_CHECKS_OF_MOVING: Final = (0, PartitionCheck.INBOUND | PartitionCheck.OUTBOUND)
+_MOVING_GAP: Final = (25, 100)
+_GONE_SHARE: Final = 0.3
+"""Of the moves, those to no entry."""
 
 _VLS_SHARE: Final = 0.5
 _VLS_GAP: Final = (500, 8_000)
@@ -105,8 +122,15 @@ def due(waiting: list[Control], cycle: float) -> Iterator[Control]:
         yield heapq.heappop(waiting)
 
 
-def random_arbitration(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
-    """Entries of VL arbitration lists, and limits of the high ones."""
+def has_low_lists_alone(seed: int) -> bool:
+    """Whether the high VL arbitration lists stay empty."""
+    return Random(f"{seed}/low lists alone").random() < _LOW_ALONE_SHARE
+
+
+def random_arbitration(
+    topology: Topology, random: Random, start: int, end: int, *, high: bool = True
+) -> Iterator[Control]:
+    """Entries of VL arbitration lists, without HIGH of the low ones alone, and limits of the high ones."""
     ports = [port for port in topology.linked_ports() if topology.fabric.nodes[port.node].vls > 1]
     until = start
     for cycle in random_times(random, random_gap(random, _ARBITRATION_GAP), start, end) if ports else ():
@@ -114,7 +138,7 @@ def random_arbitration(topology: Topology, random: Random, start: int, end: int)
             continue
         port = random.choice(ports)
         vls = topology.fabric.nodes[port.node].vls
-        if random.random() < _SPARSE_SHARE:
+        if high and random.random() < _SPARSE_SHARE:
             sparse = _sparse_lists(topology, random, port, cycle)
             until = cycle + len(sparse)
             yield from sparse
@@ -123,6 +147,8 @@ def random_arbitration(topology: Topology, random: Random, start: int, end: int)
             yield write_port(topology, cycle, port, PortRegister.VL_HIGH_LIMIT, random_high_limit(random))
             continue
         first = random.choice((registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH))
+        if not high:
+            first = registers.VL_ARBITRATION_LOW
         entry = registers.vl_arbitration_address(port.number, first, random.randrange(vl_arbitration_entries(vls)))
         one = random_vl_weight(random, vls)
         yield write(cycle, topology.index[port.node], entry, VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight))
@@ -204,14 +230,26 @@ def random_operational_vls(
             until += random.randint(1, most)
 
 
-def random_partitions(
-    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
-) -> Iterator[Control]:
+def has_partitions(seed: int) -> bool:
+    """Whether P_Keys of switch ports, and what these check, are written."""
+    return Random(f"{seed}/partitions").random() < _PARTITIONED_SHARE
+
+
+def has_moving_p_keys(seed: int) -> bool:
+    """Whether these P_Keys move from entry to entry."""
+    return has_partitions(seed) and Random(f"{seed}/P_Keys that move").random() < _MOVING_SHARE
+
+
+def random_partitions(topology: Topology, seed: int, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
     """In some runs P_Keys of switch ports, and what these check."""
+    random = Random(f"{seed}/partitions")
     ports = switch_ports(topology)
     if random.random() >= _PARTITIONED_SHARE or not ports:
         return
     default_share = random.choice(_DEFAULT_KEY_SHARES)
+    if has_moving_p_keys(seed):
+        yield from _moving_p_keys(topology, Random(f"{seed}/moves"), start, end, count)
+        return
     for cycle in random_times(random, random_gap(random, _PARTITION_GAP), start, end):
         port = random.choice(ports)
         count["partition"] += 1
@@ -222,6 +260,32 @@ def random_partitions(
         entry = random.choice((random.randrange(_FIRST_KEYS), random.randrange(P_KEY_TABLE.count)))
         key = P_KEY_DEFAULT if random.random() < default_share else random_p_key(random)
         yield write(cycle, topology.index[port.node], registers.p_key_address(port.number, entry), key)
+
+
+def _moving_p_keys(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
+    """P_Keys of tables that are mostly checked, each in one entry of a table or in none."""
+    tables = {port: {0: P_KEY_DEFAULT} for port in switch_ports(topology)}
+    for cycle in random_times(random, _MOVING_GAP, start, end):
+        port, table = random.choice(list(tables.items()))
+        count["partition"] += 1
+        if random.random() < _CHECKS_SHARE:
+            checks = random.getrandbits(len(PartitionCheck)) | random.choice(_CHECKS_OF_MOVING)
+            yield write_port(topology, cycle, port, PortRegister.PARTITION, checks)
+            continue
+        key = P_KEY_DEFAULT if random.random() < max(_DEFAULT_KEY_SHARES) else random_p_key(random)
+        entry = None if random.random() < _GONE_SHARE else random.randrange(P_KEY_TABLE.count)
+        for place, value in _moved(table, entry, key).items():
+            yield write(cycle, topology.index[port.node], registers.p_key_address(port.number, place), value)
+
+
+def _moved(table: dict[int, int], entry: int | None, key: int) -> dict[int, int]:
+    """What is written so that a table has a partition's P_Key in this entry alone, or in none."""
+    written = {place: 0 for place, other in table.items() if (other ^ key) & _PARTITION == 0}
+    for place in written:
+        del table[place]
+    if entry is not None:
+        written[entry] = table[entry] = key
+    return written
 
 
 def random_forwarding(

@@ -8,7 +8,7 @@ from typing import Final
 
 from cosim.stimulus.agents import agent_lid, switches_behind
 from cosim.stimulus.packet import Packet, slot_of_vl
-from cosim.stimulus.random_settings import random_times
+from cosim.stimulus.random_settings import random_gap, random_times
 from cosim.topology.topology import Port, Topology
 from wire.codes import LID_MULTICAST_MIN, VL15, mtu_code
 from wire.layout import Record
@@ -33,6 +33,9 @@ _SET_SHARE: Final = 0.4
 
 _WITHOUT_LID_SHARE: Final = 0.2
 """Of those that say whom to tell, those without a LID for who is to tell it, which are refused this."""
+
+_OTHER_METHOD_SHARE: Final = 0.3
+"""Of the others, those of another method, which repress nothing."""
 
 _OWN_LID_SHARE: Final = 0.6
 _MOST_SUBNET_TIMEOUT: Final = 2
@@ -76,13 +79,15 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
     if not has_traps(seed):
         return
     random, without_lid = Random(f"{seed}/trap requests"), Random(f"{seed}/without LIDs")
+    methods = Random(f"{seed}/methods")
     hosts = list(topology.lids)
     behind = switches_behind(topology)
     managers = {switch: host for host, switch in reversed(behind.items())}
     first = [*((start, host, True) for host in managers.values()), *((start, host, False) for host in hosts)]
+    gap = random_gap(Random(f"{seed}/gap of trap requests"), _REQUEST_GAP)
     later = (
         (cycle, host, random.random() < 0.5 and host in behind)
-        for cycle, host in ((cycle, random.choice(hosts)) for cycle in random_times(random, _REQUEST_GAP, start, end))
+        for cycle, host in ((cycle, random.choice(hosts)) for cycle in random_times(random, gap, start, end))
     )
     for number, (cycle, host, is_of_switch) in enumerate((*first, *later)):
         node, path = (behind[host], _SWITCH_PATH) if is_of_switch else (host, _OWN_PATH)
@@ -92,7 +97,9 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
                 info = info.replace(lid=0)
             smp = smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info.pack(), transaction_id=number, path=path)
         else:
-            smp = _repress(random, _OF_SWITCH if is_of_switch else _OF_ADAPTER, path)
+            other = methods.random() < _OTHER_METHOD_SHARE
+            method = methods.choice((MadMethod.GET, MadMethod.SET)) if other else MadMethod.TRAP_REPRESS
+            smp = _repress(random, method, _OF_SWITCH if is_of_switch else _OF_ADAPTER, path)
         slot = slot_of_vl(VL15, topology.fabric.nodes[host].vls)
         yield Packet(0, number, cycle, host, None, slot, VL15, smp_packet(smp).data)
 
@@ -122,7 +129,7 @@ def _port_info(topology: Topology, random: Random, node: str) -> Record:
     )
 
 
-def _repress(random: Random, traps: Sequence[TrapNumber], path: Sequence[int]) -> Record:
-    """TrapRepress of one of the first events of a trap."""
+def _repress(random: Random, method: MadMethod, traps: Sequence[TrapNumber], path: Sequence[int]) -> Record:
+    """TrapRepress, or a request of another method, of one of the first events of a trap."""
     transaction_id = random.choice(traps) << 32 | random.randint(1, _MOST_EVENTS)
-    return smp_request(MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE, transaction_id=transaction_id, path=path)
+    return smp_request(method, SmaAttribute.NOTICE, transaction_id=transaction_id, path=path)

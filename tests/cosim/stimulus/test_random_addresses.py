@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import load_scenario
-from cosim.stimulus.random_addresses import random_addresses
+from cosim.stimulus.random_addresses import has_own_addresses, random_addresses
 from cosim.topology.topology import Port, Topology
 from wire.codes import SERVICE_LEVELS
 from wire.parameters import SwitchParameters
@@ -50,3 +52,14 @@ def test_vls_depend_on_the_input_in_some_fabrics_and_the_link_has_them():
             assert len(vls) == SERVICE_LEVELS
             assert max(vls) < topology.vls(port)
             assert [topology.vl(port, sl, into) for sl in range(SERVICE_LEVELS)] == list(vls)
+
+
+def test_half_of_the_runs_of_one_fabric_have_such_addresses():
+    """In the others LIDs are 1, 2, ..., and an SL has the same VL everywhere."""
+    common = CheckOptions(ports=3, cycles=20_000, fabric_seed=9)
+    drawn = {seed: check_experiment(replace(common, seed=seed)).topology for seed in range(12)}
+    for seed, topology in drawn.items():
+        assert (list(topology.lids.values()) != [1, 2, 3]) == has_own_addresses(seed)
+    own = [topology for seed, topology in drawn.items() if has_own_addresses(seed)]
+    assert 2 < len(own) < 10
+    assert 0 < sum(bool(topology.vls_at) for topology in own) < len(own)

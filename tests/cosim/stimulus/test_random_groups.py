@@ -8,7 +8,8 @@ import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.bus_bring_up import bus_bring_up, multicast_entries, node_writes
-from cosim.stimulus.random_groups import random_group, random_groups
+from cosim.stimulus.random_groups import has_groups, random_group, random_groups
+from cosim.stimulus.random_packets import has_mostly_multicast
 from cosim.stimulus.random_settings import random_forwarding
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, is_multicast_lid
 from wire.headers import LRH
@@ -31,6 +32,13 @@ def test_in_some_runs_there_are_groups_of_several_hosts_in_the_table():
     assert 30 < sum(map(bool, drawn)) < 70
     assert {mlid for groups in drawn for mlid in groups} >= {0xC000, 0xC000 + 63}
     assert {len(members) for groups in drawn for members in groups.values()} == {2, 3, 4}
+
+
+def test_in_some_runs_most_packets_are_to_groups():
+    seed = next(seed for seed in range(1_000) if has_groups(seed) and has_mostly_multicast(seed))
+    packets = list(grouped(seed).packets())
+    assert sum(packet.is_multicast for packet in packets) > 0.6 * len(packets)
+    assert 2 < sum(map(has_mostly_multicast, range(100))) < 25
 
 
 def test_without_errors_packets_to_a_group_are_such_as_all_members_take():

@@ -6,9 +6,20 @@ from math import inf
 from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
-from cosim.stimulus.random_settings import due, random_arbitration, random_gap, random_operational_vls
-from wire.codes import operational_vls
+from cosim.stimulus.random_settings import (
+    due,
+    has_low_lists_alone,
+    has_moving_p_keys,
+    has_partitions,
+    random_arbitration,
+    random_gap,
+    random_operational_vls,
+    random_partitions,
+)
+from wire.codes import P_KEY_DEFAULT, operational_vls
 from wire.parameters import vl_arbitration_entries
+from wire.port_tables import P_KEY_TABLE
+from wire.registers import P_KEYS, VL_ARBITRATION_HIGH, VL_ARBITRATION_LOW, place_of_address
 from wire.stimulus import Control, Operation
 
 
@@ -53,3 +64,35 @@ def test_at_times_lists_of_a_port_are_written_whole_without_some_vls():
     whole = [part for part in lists if [one.args[0] - part[0].args[0] for one in part] == [*range(rows)]]
     assert len(whole) > 10
     assert all(len({one.args[1] >> 8 for one in part}) < 4 for part in whole)
+
+
+def test_in_some_runs_the_high_lists_of_all_ports_stay_empty():
+    assert 5 < sum(map(has_low_lists_alone, range(100))) < 40
+    topology = check_experiment(CheckOptions(ports=3, vls=4, cycles=20_000, sim="model")).topology
+    controls = [one for seed in range(10) for one in random_arbitration(topology, Random(seed), 0, 10_000, high=False)]
+    entries = vl_arbitration_entries(4)
+    offsets = {place_of_address(one.args[0])[1] for one in controls}
+    assert offsets.isdisjoint(range(VL_ARBITRATION_HIGH, VL_ARBITRATION_HIGH + entries))
+    assert offsets.issuperset(range(VL_ARBITRATION_LOW, VL_ARBITRATION_LOW + entries))
+
+
+def test_a_p_key_that_moves_is_in_one_entry_of_a_table_or_in_none():
+    """So every entry is at times all that lets a packet pass."""
+    topology = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
+    moving = [seed for seed in range(200) if has_moving_p_keys(seed)]
+    assert 3 < len(moving) < 30 < sum(map(has_partitions, range(200))) < 140
+    places, absent = set(), 0
+    for seed in moving[:3]:
+        tables = {page: {0: P_KEY_DEFAULT} for page in (1, 2, 3)}
+        for one in random_partitions(topology, seed, 0, 100_000, Counter()):
+            page, offset = place_of_address(one.args[0])
+            if offset < P_KEYS:
+                continue
+            table = tables[page]
+            table[offset - P_KEYS] = one.args[1]
+            partitions = [key & 0x7FFF for key in table.values() if key & 0x7FFF]
+            assert len(set(partitions)) == len(partitions)
+            absent += P_KEY_DEFAULT & 0x7FFF not in partitions
+            places |= {(page, place) for place, key in table.items() if key}
+    assert places == {(page, place) for page in (1, 2, 3) for place in range(P_KEY_TABLE.count)}
+    assert absent > 100
