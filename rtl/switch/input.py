@@ -112,7 +112,8 @@ class Input(wiring.Component):
         waits = Const(1) if parameters.forwarding == "store-and-forward" else route.slower | checked
         # No larger packet is stored than the MTU allows.
         words, need = header.n[: length_bits(parameters.mtu)], header.need[: need_bits(parameters.mtu)]
-        ahead = words - (words >> 2)
+        ahead = Signal(LENGTH_BITS)
+        m.d.comb += ahead.eq(words - (words >> 2))
         m.d.sync += [
             admission.relay.eq(route.relay),
             admission.refused.eq(route.refused),

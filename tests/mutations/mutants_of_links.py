@@ -209,8 +209,8 @@ LINK_MUTANTS: Final = (
     Mutant(
         "from 1X to 4X, a packet is sent before it can keep up",
         "switch/input.py",
-        "ahead = words - (words >> 2)",
-        "ahead = words >> 1",
+        "ahead.eq(words - (words >> 2))",
+        "ahead.eq(words >> 1)",
         mixed("slow_to_fast", "S"),
         Kind.ROW,
         "S[2]",
