@@ -146,6 +146,7 @@ class Fabric:
         rtl: Collection[str] | None = None,
         seed: int = 0,
         waves: str | Path | None = None,
+        waves_cycles: range | None = None,
         capture: str | Path | None = None,
         capture_at: Sequence[str] = (),
     ) -> FabricRun:
@@ -158,6 +159,7 @@ class Fabric:
             rtl: the nodes that the engine simulates, by name, all without it; the others are the golden model.
             seed: draws errors.
             waves: a file for waves: .fst with verilator and icarus, .vcd with amaranth.
+            waves_cycles: those that it has, without gaps; all without it. There is no file if the run ends before.
             capture: a file for Wireshark of what passes the links, there once the run has ended.
             capture_at: the ports at whose links, all unless given.
 
@@ -169,10 +171,13 @@ class Fabric:
         if capture_at and capture is None:
             raise UserError(f"capture_at {', '.join(capture_at)}: expected capture, the file, too")
         nodes = None if rtl is None else [node for text in rtl for node in self._nodes(text)]
+        if waves_cycles is not None and (waves is None or not waves_cycles or waves_cycles.step != 1):
+            raise UserError(f"waves_cycles {waves_cycles}: expected waves, the file, and cycles without gaps")
         wave_file = None if waves is None else Path(waves)
         check_waves_file(engine, wave_file)
+        recorded = None if wave_file is None else Waves(wave_file, waves_cycles)
         file = None if capture is None else str(capture)
-        return FabricRun(self, engine, compared and engine != MODEL, nodes, seed, wave_file, file, tuple(capture_at))
+        return FabricRun(self, engine, compared and engine != MODEL, nodes, seed, recorded, file, tuple(capture_at))
 
     def run_cocotb(
         self,
@@ -247,7 +252,7 @@ class FabricRun:
         compared: bool,
         rtl: Sequence[str] | None,
         seed: int,
-        waves: Path | None,
+        waves: Waves | None,
         capture: str | None,
         capture_at: Sequence[str],
     ) -> None:
@@ -334,7 +339,7 @@ class FabricRun:
                 rtl=self._rtl,
                 compared=self._compared,
                 taps=self._stack.enter_context(link_capture(fabric, widths, *self._capture)),
-                waves=None if self._waves is None else Waves(self._waves),
+                waves=self._waves,
             )
             self._run = PacketRun(PacketTask(stepped, widths, "bus" if bus else "sm", self._seed))
 
