@@ -52,19 +52,22 @@ def refine(placed: Path, refined: Path, *, period: float, speed: str) -> int:
     design = PlacedDesign(placed)
     estimate = Estimate(design, period, speed)
     count = 0
+    is_thorough = False
     for _ in range(_ROUNDS):
         slacks = {unit: estimate.slack_of(unit) for unit in design.unit_of if unit is not None}
         late = sorted((unit for unit, slack in slacks.items() if slack < _MARGIN), key=slacks.__getitem__)
-        moved = sum(_moved(design, estimate, unit) for unit in late)
+        moved = sum(_moved(design, estimate, unit, _AROUND if is_thorough else 0) for unit in late)
         count += moved
-        if not moved:
+        if not moved and is_thorough:
             break
+        is_thorough = not moved
     design.write(refined)
     return count
 
 
-def _moved(design: PlacedDesign, estimate: Estimate, unit: Unit) -> bool:
-    """Whether a unit, if it is still late, has found a better place, alone or with those behind it on its path."""
+def _moved(design: PlacedDesign, estimate: Estimate, unit: Unit, apart: int) -> bool:
+    """Whether a unit, if it is still late, has found a better place, alone or with those behind it on its path, the
+    last of which may move so many tiles farther or less far than the others."""
     now = estimate.slack_of(unit)
     if now >= _MARGIN:
         return False
@@ -72,10 +75,12 @@ def _moved(design: PlacedDesign, estimate: Estimate, unit: Unit) -> bool:
     better = sorted(((slack, tile) for slack, tile in places if slack > now + _GAIN), reverse=True)
     if any(_go(design, estimate, {unit: tile}, now + _GAIN) for _, tile in better[:_TRIED]):
         return True
-    return any(_go(design, estimate, tiles, now + _GAIN) for tiles in _together(design, estimate, unit))
+    return any(_go(design, estimate, tiles, now + _GAIN) for tiles in _together(design, estimate, unit, apart))
 
 
-def _together(design: PlacedDesign, estimate: Estimate, unit: Unit) -> Iterable[dict[Unit, tuple[int, int]]]:
+def _together(
+    design: PlacedDesign, estimate: Estimate, unit: Unit, apart: int
+) -> Iterable[dict[Unit, tuple[int, int]]]:
     """Where a unit might go with those next to it on its path: of cells in a row often none gains alone."""
     row = [unit]
     while len(row) < _IN_A_ROW:
@@ -92,8 +97,9 @@ def _together(design: PlacedDesign, estimate: Estimate, unit: Unit) -> Iterable[
     across, along = _steps(to[0] - at[0][0]), _steps(to[1] - at[0][1])
     for x, y in sorted({(x, y) for x in across for y in along} - {(0, 0)}, key=lambda step: _distance(step, (0, 0))):
         tiles = {one: (column + x, line + y) for one, (column, line) in zip(row, at, strict=True)}
-        if design.tiles.issuperset(tiles.values()):
-            yield tiles
+        for last in _square(tiles[row[-1]], apart):
+            if design.tiles.issuperset((tiles | {row[-1]: last}).values()):
+                yield tiles | {row[-1]: last}
 
 
 def _steps(tiles: int) -> range:
@@ -165,5 +171,10 @@ def _tiles(design: PlacedDesign, estimate: Estimate, unit: Unit) -> set[tuple[in
         for sink in sinks:
             (x, y), (to_x, to_y) = design.places[source][:2], design.places[sink][:2]
             points += [(x + (to_x - x) * step // _STEPS, y + (to_y - y) * step // _STEPS) for step in range(1, _STEPS)]
-    around = range(-_AROUND, _AROUND + 1)
-    return {(x + across, y + along) for x, y in points for across in around for along in around}
+    return {tile for point in points for tile in _square(point, _AROUND)}
+
+
+def _square(tile: tuple[int, int], around: int) -> list[tuple[int, int]]:
+    """So many tiles around one, and itself."""
+    steps = range(-around, around + 1)
+    return [(tile[0] + across, tile[1] + along) for across in steps for along in steps]

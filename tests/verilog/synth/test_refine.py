@@ -71,3 +71,21 @@ def test_what_gives_way_may_be_late_for_a_while_but_less_than_what_moved_was(tmp
     _, before, after, where = refined(placed, tmp_path, 3.5)
     assert before < after < 0
     assert where["late"].startswith("X11/Y20/")
+
+
+def test_the_last_of_a_row_goes_beside_the_others_where_there_is_no_room_for_it(tmp_path):
+    placed = Placed()
+    placed.block_ram("ram", NEAR, DOB0="bit")
+    for number, place in enumerate(("A0", "B0", "C0")):
+        placed.lut(f"f{number}", (22, 20), place, f"f{number - 1}" if number else "bit")
+    placed.lut("carry", (12, 22), "A0", "f2", mode="CCU2")
+    placed.register("sum", (12, 22), "A0", "carry", by="DI")
+    for tile, free in (((14, 20), ("A0", "B0")), ((12, 22), ("A0",))):
+        for place in (f"{letter}{number}" for letter in "ABCD" for number in range(2)):
+            if place not in free:
+                placed.lut(f"fixed_{tile}_{place}", tile, place, "x", mode="CCU2")
+                placed.register(f"user_{tile}_{place}", tile, place, f"fixed_{tile}_{place}", by="DI")
+    placed.register("idle", (15, 21), "D1", "x")
+    _, before, after, where = refined(placed, tmp_path, 7.5)
+    assert before < 0 < after
+    assert [where[f"f{number}"].partition("/S")[0] for number in range(3)] == ["X14/Y20", "X14/Y20", "X15/Y21"]
