@@ -73,7 +73,7 @@ class HeadsSignature(wiring.Signature):
     The first `credited` outputs need credits. Packets may always go to the others.
 
     Args:
-        need_bits: of the blocks of a packet that is not oversize. Of those of one that is nothing depends.
+        need_bits: of the blocks of a packet that is not oversize; nothing depends on those of one that is.
 
     Members:
         facts: of each output that needs credits for the next cycle, see `send_facts_layout`.
