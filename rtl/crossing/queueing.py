@@ -56,12 +56,16 @@ def routed_layout(outputs: int) -> data.StructLayout:
     )
 
 
-def routed(packet: data.View, of: data.View, output: Value, slot: Value) -> list[Any]:
-    """A `routed_layout` of a packet by its header, or by a row of it that is stored."""
+def routed(
+    packet: data.View, of: data.View, output: Value, slot: Value, size: tuple[Value, Value] | None = None
+) -> list[Any]:
+    """A `routed_layout` of a packet by its header, or by a row of it that is stored; SIZE has its words and blocks, if
+    they are known to have fewer bits."""
+    words, need = size or (of.n, of.need)
     return [
         packet.pool.eq(of.slot),
-        packet.words.eq(of.n),
-        packet.need.eq(of.need),
+        packet.words.eq(words),
+        packet.need.eq(need),
         packet.output.eq(output),
         packet.slot.eq(slot),
     ]

@@ -6,7 +6,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
-from rtl.crossing.queueing import copies_layout, routed_layout
+from rtl.crossing.queueing import copies_layout, routed, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
 from rtl.crossing.time_limits import CLOCK_AT_RESET, LifeClock
 from rtl.link.packet_check import AdmissionSignature
@@ -122,11 +122,7 @@ class Input(wiring.Component):
         ]
         with m.If(header.valid):
             m.d.sync += [
-                packet.pool.eq(header.slot),
-                packet.words.eq(words),
-                packet.need.eq(need),
-                packet.output.eq(route.output),
-                packet.slot.eq(route.slot),
+                *routed(packet, header, route.output, route.slot, (words, need)),
                 packet.oversize.eq(route.oversize),
                 has_copies.eq(route.has_copies),
                 copies.eq(route.copies),
