@@ -17,6 +17,17 @@ def refined(placed, tmp_path, period):
     return count, slack, after, bels(tmp_path / "refined.json")
 
 
+def in_a_row():
+    """Three LUTs farther from a block RAM than the carry chain that they lead to."""
+    placed = Placed()
+    placed.block_ram("ram", NEAR, DOB0="bit")
+    for number, place in enumerate(("A0", "B0", "C0")):
+        placed.lut(f"f{number}", (22, 20), place, f"f{number - 1}" if number else "bit")
+    placed.lut("carry", (12, 22), "A0", "f2", mode="CCU2")
+    placed.register("sum", (12, 22), "A0", "carry", by="DI")
+    return placed
+
+
 def test_a_register_that_lies_off_its_path_comes_to_it(tmp_path):
     placed = Placed()
     placed.block_ram("ram", NEAR, DOB0="bit")
@@ -31,12 +42,7 @@ def test_a_register_that_lies_off_its_path_comes_to_it(tmp_path):
 
 
 def test_luts_in_a_row_go_together_where_none_gains_alone(tmp_path):
-    placed = Placed()
-    placed.block_ram("ram", NEAR, DOB0="bit")
-    for number, place in enumerate(("A0", "B0", "C0")):
-        placed.lut(f"f{number}", (22, 20), place, f"f{number - 1}" if number else "bit")
-    placed.lut("carry", (12, 22), "A0", "f2", mode="CCU2")
-    placed.register("sum", (12, 22), "A0", "carry", by="DI")
+    placed = in_a_row()
     placed.register("idle", (14, 20), "D1", "x")
     _, before, after, where = refined(placed, tmp_path, 7.0)
     assert before < 0 < after
@@ -74,12 +80,7 @@ def test_what_gives_way_may_be_late_for_a_while_but_less_than_what_moved_was(tmp
 
 
 def test_the_last_of_a_row_goes_beside_the_others_where_there_is_no_room_for_it(tmp_path):
-    placed = Placed()
-    placed.block_ram("ram", NEAR, DOB0="bit")
-    for number, place in enumerate(("A0", "B0", "C0")):
-        placed.lut(f"f{number}", (22, 20), place, f"f{number - 1}" if number else "bit")
-    placed.lut("carry", (12, 22), "A0", "f2", mode="CCU2")
-    placed.register("sum", (12, 22), "A0", "carry", by="DI")
+    placed = in_a_row()
     for tile, free in (((14, 20), ("A0", "B0")), ((12, 22), ("A0",))):
         for place in (f"{letter}{number}" for letter in "ABCD" for number in range(2)):
             if place not in free:
