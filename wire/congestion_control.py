@@ -26,6 +26,7 @@ from .mad import (
     pack_data,
 )
 from .meaning import HEX, Amount, Bits, Code, Derived
+from .notice import NOTICE_WITH_ISSUER
 
 __all__ = [
     "CA_CONGESTION_ENTRY",
@@ -34,10 +35,12 @@ __all__ = [
     "CA_CONGESTION_SETTING",
     "CCT_ENTRY",
     "CC_ATTRIBUTES",
+    "CC_CAPABILITIES",
     "CC_CLASS_PORT_INFO",
     "CC_CLASS_VERSION",
     "CC_DATA_BYTES",
     "CC_MAD",
+    "CC_NOTICE",
     "CC_RESP_TIME",
     "CONGESTION_CONTROL_TABLE",
     "CONGESTION_INFO",
@@ -63,6 +66,9 @@ CC_CLASS_VERSION: Final = 2
 CC_DATA_BYTES: Final = 224
 """Bytes of a MAD from byte 32 on: log data (32), management data (192)."""
 
+CC_CAPABILITIES: Final = 1 << 0
+"""ClassPortInfo.CapabilityMask of the agents here: they send traps (IBTA vol 1, 13.4.8.1)."""
+
 CC_RESP_TIME: Final = 8
 """RespTimeValue of the agents here: 4.096 us x 2^8 at most, about a millisecond."""
 
@@ -82,6 +88,7 @@ class CcAttribute(IntEnum):
     """AttributeIDs of the class (IBTA vol 1, A10.4.3)."""
 
     CLASS_PORT_INFO = 0x0001
+    NOTICE = 0x0002
     CONGESTION_INFO = 0x0011
     CONGESTION_KEY_INFO = 0x0012
     CONGESTION_LOG = 0x0013
@@ -167,6 +174,9 @@ _BLOCKS: Final = Amount("x 64 bytes")
 _TIME: Final = Amount("x 1.024 us")
 
 CC_CLASS_PORT_INFO: Final = _management("ClassPortInfo", CLASS_PORT_INFO.size_bytes, CLASS_PORT_INFO.fields)
+
+CC_NOTICE: Final = _management("Notice", NOTICE_WITH_ISSUER.size_bytes, NOTICE_WITH_ISSUER.fields)
+"""What a trap of the class says (IBTA vol 1, 13.4.8.2)."""
 
 CONGESTION_INFO: Final = _management(
     "CongestionInfo",
@@ -324,7 +334,8 @@ CONGESTION_TIME_STAMP: Final = _management("TimeStamp", 4, [Field("time_stamp", 
 CC_ATTRIBUTES: Final[Mapping[int, Attribute]] = {
     attribute.code: attribute
     for attribute in (
-        Attribute(CcAttribute.CLASS_PORT_INFO, CC_CLASS_PORT_INFO, GET),
+        Attribute(CcAttribute.CLASS_PORT_INFO, CC_CLASS_PORT_INFO, GET_SET),
+        Attribute(CcAttribute.NOTICE, CC_NOTICE, frozenset({MadMethod.TRAP, MadMethod.TRAP_REPRESS})),
         Attribute(CcAttribute.CONGESTION_INFO, CONGESTION_INFO, GET),
         Attribute(CcAttribute.CONGESTION_KEY_INFO, CONGESTION_KEY_INFO, GET_SET),
         Attribute(CcAttribute.CONGESTION_LOG, CONGESTION_LOG, GET),
@@ -352,7 +363,7 @@ def cc_request(
     modifier: int = 0,
     cc_key: int = 0,
 ) -> Record:
-    """A request to a congestion control agent, ``data`` filled up with zero bytes.
+    """A request to a congestion control agent, or its trap, ``data`` filled up with zero bytes.
 
     Raises:
         ValueError: more than 224 bytes of data, or a value that does not fit its field.

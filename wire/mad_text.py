@@ -10,7 +10,7 @@ from .congestion_control import CC_ATTRIBUTES, CC_MAD
 from .layout import Layout, Record
 from .mad import MAD_BYTES, MAD_HEADER, Attribute, Format, MadMethod, MgmtClass, mad_data, status_text
 from .meaning import label
-from .notice import NOTICE, details_of
+from .notice import details_of
 from .pma import PERF_MAD, PMA_ATTRIBUTES
 from .sma import SMA_ATTRIBUTES
 from .smp import SMP_DIRECTED_ROUTE, SMP_LID_ROUTED, initial_path, is_directed, return_path
@@ -134,7 +134,7 @@ def _attribute_lines(form: Format, data: bytes) -> Iterator[str]:
 
 
 def _record_lines(record: Record, without: tuple[str, ...] = ()) -> Iterator[str]:
-    details = details_of(record) if record.layout == NOTICE else None
+    details = details_of(record) if "data_details" in record.layout else None
     for name, value in record.items():
         if name in without or (name == "data_details" and details is not None):
             continue

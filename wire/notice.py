@@ -17,6 +17,7 @@ __all__ = [
     "NOTICE_DETAILS",
     "NOTICE_RETURN_PATH",
     "NOTICE_TYPES",
+    "NOTICE_WITH_ISSUER",
     "NoticeType",
     "ProducerType",
     "TrapNumber",
@@ -46,9 +47,11 @@ class ProducerType(IntEnum):
 
 
 class TrapNumber(IntEnum):
-    """Notice.TrapNumber of generic notices of the subnet administration class, 64 to 67, which only go to subscribers,
-    and of the subnet management class (IBTA vol 1, 14.2.5.1)."""
+    """Notice.TrapNumber of generic notices of the congestion control class, 0 (IBTA vol 1, A10.4; OpenSM
+    names its details so), of the subnet administration class, 64 to 67, which only go to subscribers, and of the subnet
+    management class (14.2.5.1)."""
 
+    BAD_CC_KEY = 0
     GID_IN_SERVICE = 64
     GID_OUT_OF_SERVICE = 65
     GROUP_CREATED = 66
@@ -81,6 +84,9 @@ NOTICE: Final = Layout(
 )
 """64 bytes. Where ``is_generic`` is 0, ``producer_type`` is a vendor and ``trap_number`` a device of it."""
 
+NOTICE_WITH_ISSUER: Final = Layout("Notice", 80, [*NOTICE.fields, Field("issuer_gid", 512, 128, meaning=GID)])
+"""As all classes but subnet management have it, whose SMPs have no place for more: 80 bytes."""
+
 _LID: Final = Field("lid", 16, 16)
 _GID_EVENT: Final = Layout("Notice details, GID", 54, [Field("gid", 48, 128, meaning=GID)])
 _PORT_EVENT: Final = Layout("Notice details, port", 54, [_LID, Field("port", 32, 8)])
@@ -104,6 +110,19 @@ def _bad_key(name: str) -> Layout:
 
 
 NOTICE_DETAILS: Final[Mapping[int, Layout]] = {
+    TrapNumber.BAD_CC_KEY: Layout(
+        "Notice details, CC_Key",
+        54,
+        [
+            Field("slid", 0, 16),
+            Field("method", 16, 8, meaning=HEX),
+            Field("attribute_id", 32, 16, meaning=HEX),
+            Field("attribute_modifier", 64, 32, meaning=HEX),
+            Field("qp", 104, 24, meaning=HEX),
+            Field("cc_key", 128, 64, meaning=HEX),
+            Field("source_gid", 192, 128, meaning=GID),
+        ],
+    ),
     TrapNumber.GID_IN_SERVICE: _GID_EVENT,
     TrapNumber.GID_OUT_OF_SERVICE: _GID_EVENT,
     TrapNumber.GROUP_CREATED: _GID_EVENT,
@@ -172,6 +191,7 @@ NOTICE_RETURN_PATH: Final = Table("DRNoticeReturnPath", 30, Field("port", 0, 8))
 """The entries of ``dr_notice_return_path``: the first 30 of an SMP's ReturnPath, entry 0 included."""
 
 NOTICE_TYPES: Final[Mapping[int, NoticeType]] = {
+    TrapNumber.BAD_CC_KEY: NoticeType.SECURITY,
     TrapNumber.GID_IN_SERVICE: NoticeType.SUBNET_MANAGEMENT,
     TrapNumber.GID_OUT_OF_SERVICE: NoticeType.SUBNET_MANAGEMENT,
     TrapNumber.GROUP_CREATED: NoticeType.SUBNET_MANAGEMENT,

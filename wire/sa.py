@@ -12,7 +12,7 @@ from .mad import CLASS_PORT_INFO, MAD_BYTES, MadMethod, MgmtClass, header_fields
 from .mc_member_record import MC_MEMBER_RECORD
 from .meaning import GID, HEX, TEXT, Code
 from .node_info import NODE_DESCRIPTION, NODE_INFO
-from .notice import NOTICE, NoticeType, ProducerType, TrapNumber
+from .notice import NOTICE_WITH_ISSUER, NoticeType, ProducerType, TrapNumber
 from .path_record import PATH_RECORD
 from .port_info import PORT_INFO
 from .port_tables import P_KEY_TABLE
@@ -27,7 +27,6 @@ __all__ = [
     "NODE_RECORD",
     "PORT_INFO_RECORD",
     "P_KEY_TABLE_RECORD",
-    "REPORTED_NOTICE",
     "SA_CLASS_VERSION",
     "SA_DATA_BYTES",
     "SA_HEADER_BYTES",
@@ -217,12 +216,11 @@ INFORM_INFO_RECORD: Final = Layout(
 )
 """A subscription; 60 bytes (IBTA vol 1, 15.2.5.12)."""
 
-REPORTED_NOTICE: Final = Layout("reported Notice", 80, [*NOTICE.fields, Field("issuer_gid", 512, 128, meaning=GID)])
 """A notice in a Report: with the GID of its issuer, 80 bytes (IBTA vol 1, 13.4.8.2)."""
 
 SA_RECORDS: Final[Mapping[int, Layout]] = {
     SaAttribute.CLASS_PORT_INFO: CLASS_PORT_INFO,
-    SaAttribute.NOTICE: REPORTED_NOTICE,
+    SaAttribute.NOTICE: NOTICE_WITH_ISSUER,
     SaAttribute.INFORM_INFO: INFORM_INFO,
     SaAttribute.NODE_RECORD: NODE_RECORD,
     SaAttribute.PORT_INFO_RECORD: PORT_INFO_RECORD,

@@ -12,7 +12,8 @@ from sm.tasks import start
 from wire.codes import LID_PERMISSIVE
 from wire.layout import Record
 from wire.mad import MadStatus
-from wire.sa import INFORM_INFO_RECORD, REPORTED_NOTICE, SA_MAD, SaAttribute, SaMethod, SaStatus
+from wire.notice import NOTICE_WITH_ISSUER
+from wire.sa import INFORM_INFO_RECORD, SA_MAD, SaAttribute, SaMethod, SaStatus
 
 __all__ = ["Subscriptions"]
 
@@ -75,7 +76,7 @@ class Subscriptions:
         """Sends a notice on to all who want to hear of it, by requests that they answer."""
         issuer = view.by_lid.get(notice.issuer_lid)
         gid = 0 if issuer is None else view.gid(issuer)
-        told = REPORTED_NOTICE.record(notice, issuer_gid=gid)
+        told = NOTICE_WITH_ISSUER.record(notice, issuer_gid=gid)
         data = int.from_bytes(told.pack().ljust(SA_MAD["data"].width // 8, b"\0"), "big")
         mad = SA_MAD.record(method=SaMethod.REPORT, attribute_id=SaAttribute.NOTICE, data=data)
         for one in self._all:

@@ -8,6 +8,7 @@ from wire.congestion_control import (
     CC_ATTRIBUTES,
     CC_DATA_BYTES,
     CC_MAD,
+    CC_NOTICE,
     CONGESTION_CONTROL_TABLE,
     CONGESTION_KEY_INFO,
     CONGESTION_LOG,
@@ -18,6 +19,7 @@ from wire.congestion_control import (
 )
 from wire.mad import MadMethod
 from wire.mad_text import mad_text, unpack_mad
+from wire.notice import ProducerType, TrapNumber, notice
 from wire.registers import congestion_address
 
 
@@ -55,6 +57,20 @@ def test_a_request_is_told_with_the_parts_of_its_elements():
     assert "threshold 15, packet_size 4 x 64 bytes, marking_rate 16" in text
     assert unpack_mad(mad.pack()) == mad
     assert mad.class_version == 2
+
+
+def test_a_trap_tells_who_had_which_wrong_cc_key():
+    said = notice(
+        TrapNumber.BAD_CC_KEY, ProducerType.SWITCH, 7, slid=3, method=2, attribute_id=0x15, qp=1, cc_key=0x1234
+    )
+    trap = cc_request(MadMethod.TRAP, CcAttribute.NOTICE, CC_NOTICE.pack(said), transaction_id=1).pack()
+    assert trap[64:].rstrip(b"\0") == bytes.fromhex(
+        "82 000002 0000 0007 0000 0003 02 00 0015 0000 00000000 00000001 0000000000001234"
+    )
+    text = mad_text(trap)
+    assert text.startswith("Trap(Notice)\n")
+    assert "0 (BadCcKey)" in text
+    assert "0x0000000000001234" in text
 
 
 def test_a_word_beyond_the_mad_has_no_address():

@@ -15,6 +15,7 @@ from wire.congestion_control import (
     CA_CONGESTION_SETTING,
     CC_CLASS_PORT_INFO,
     CC_MAD,
+    CC_NOTICE,
     CCT_ENTRY,
     CONGESTION_CONTROL_TABLE,
     CONGESTION_INFO,
@@ -33,7 +34,7 @@ from wire.mad import CLASS_PORT_INFO, MAD_HEADER
 from wire.mad_text import CLASS_ATTRIBUTES, CLASS_LAYOUTS
 from wire.mc_member_record import MC_MEMBER_RECORD, MGID
 from wire.node_info import NODE_DESCRIPTION, NODE_INFO
-from wire.notice import NOTICE, NOTICE_DETAILS, TrapNumber
+from wire.notice import NOTICE, NOTICE_DETAILS, NOTICE_WITH_ISSUER, TrapNumber
 from wire.path_record import PATH_RECORD
 from wire.pma import (
     PERF_MAD,
@@ -55,7 +56,6 @@ from wire.sa import (
     NODE_RECORD,
     P_KEY_TABLE_RECORD,
     PORT_INFO_RECORD,
-    REPORTED_NOTICE,
     SA_MAD,
     SERVICE_RECORD,
     SM_INFO_RECORD,
@@ -88,6 +88,7 @@ RESERVED = {
     LED_INFO: (4, [(0, 1, 31)]),
     LINK_SPEED_WIDTH_PAIRS_TABLE: (36, []),
     NOTICE: (64, []),
+    NOTICE_DETAILS[TrapNumber.BAD_CC_KEY]: (54, [(3, 0, 8), (6, 0, 16), (12, 0, 8), (40, 0, 112)]),
     NOTICE_DETAILS[TrapNumber.GID_IN_SERVICE]: (54, [(0, 0, 48), (22, 0, 256)]),
     NOTICE_DETAILS[TrapNumber.LINK_STATE_CHANGE]: (54, [(2, 0, 416)]),
     NOTICE_DETAILS[TrapNumber.LOCAL_LINK_INTEGRITY]: (54, [(0, 0, 16), (5, 0, 392)]),
@@ -131,9 +132,10 @@ RESERVED = {
     SERVICE_RECORD: (176, [(26, 0, 16)]),
     INFORM_INFO: (36, [(20, 0, 16), (31, 0, 3), (32, 0, 8)]),
     INFORM_INFO_RECORD: (60, [(18, 0, 48), (44, 0, 16), (55, 0, 3), (56, 0, 8)]),
-    REPORTED_NOTICE: (80, []),
+    NOTICE_WITH_ISSUER: (80, []),
     CC_MAD: (256, [(18, 0, 16)]),
     CC_CLASS_PORT_INFO: (104, [(0, 0, 256), (64, 0, 8)]),
+    CC_NOTICE: (112, [(0, 0, 256)]),
     CONGESTION_INFO: (35, [(0, 0, 256)]),
     CONGESTION_KEY_INFO: (46, [(0, 0, 256), (40, 1, 15)]),
     CONGESTION_LOG: (220, []),
