@@ -6,6 +6,7 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.below import below
 from rtl.crossing.words import HostStreamSignature, HostWordSignature
 from rtl.management.answer_word import AnswerWord
 from rtl.management.attribute_decode import AttributeDecode
@@ -13,6 +14,7 @@ from rtl.management.attribute_memory import AttributeMap
 from rtl.management.attribute_words import AttributeWords
 from rtl.management.bus_steps import BusSteps
 from rtl.management.cc_key import CcKey
+from rtl.management.class_port_info import CcClassPortInfo
 from rtl.management.decision import Decision
 from rtl.management.departure import Departure
 from rtl.management.identity import IdentitySignature, NodeStateSignature
@@ -20,8 +22,9 @@ from rtl.management.key_violations import KeyViolations
 from rtl.management.mad_head import MadReceive
 from rtl.management.packet import Offer, Packet
 from rtl.management.settings import Settings
-from rtl.management.task import Stage
+from rtl.management.task import SET_SLOT, Stage
 from rtl.management.told_events import LatestEvents, told_layout
+from rtl.management.trap_packet import CC_TRAP
 from rtl.management.traps import Traps
 from rtl.management.windows import Windows
 from rtl.management.work import Taking, Work
@@ -212,10 +215,10 @@ class Agent(wiring.Component):
         m.d.comb += [
             cc_key.lease_second.eq(self.lease_second),
             cc_key.check.eq(decision.cc_check),
-            cc_key.get.eq(~decision.task.is_set),
+            cc_key.get.eq(decision.cc_get),
             cc_key.given.eq(parts.receive.head.cc_key),
             cc_key.access.eq(self.congestion),
-            self.congestion_rdata.eq(cc_key.rdata),
+            decision.cc_good.eq(cc_key.good),
             decision.cc_answered.eq(cc_key.answered),
             windows.hidden.eq(cc_key.hidden),
             windows.read.eq(parts.bus_steps.read),
@@ -226,3 +229,19 @@ class Agent(wiring.Component):
         m.d.comb += [stage.window.eq(windows.window) for stage in (parts.work, parts.decode, parts.offer)]
         connect(m, parts.decode.attribute, windows.attribute)
         connect(m, parts.attribute.word, windows.word)
+
+        # Its trap.
+        m.submodules.class_port_info = class_port_info = CcClassPortInfo()
+        connect(m, class_port_info.destination, parts.traps.destination)
+        m.d.comb += [
+            class_port_info.access.eq(self.congestion),
+            class_port_info.taken.eq(parts.work.steps.first & parts.work.trap),
+            parts.traps.wanted.eq(class_port_info.wanted),
+            parts.traps.wanted_next.eq(class_port_info.wanted_next),
+            parts.traps.cc_violation.eq(decision.cc_violation),
+            decision.gmp_trap.eq(parts.traps.sent[CC_TRAP]),
+            decision.trap_sl.eq(class_port_info.destination.sl),
+            parts.departure.trap_lid.eq(class_port_info.destination.lid),
+            parts.decode.before_data.eq(below(parts.work.steps.slot, SET_SLOT)),
+            self.congestion_rdata.eq(cc_key.rdata | class_port_info.rdata),
+        ]

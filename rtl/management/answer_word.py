@@ -22,7 +22,7 @@ from rtl.management.set_rules import shown_state
 from rtl.management.settings import SettingsSignature
 from rtl.management.task import LAP_STEP, SET_SLOT, SLOT_STEPS, WORD_TAKEN, Stage
 from rtl.management.told_events import told_layout
-from rtl.management.trap_packet import FIRST_TOLD, TRAPS, notice_words, told_words
+from rtl.management.trap_packet import CC_TRAP, TRAPS, VIOLATION, notice_words, told_traps, told_words
 from rtl.rotation import any_of
 from wire.layout import Field
 from wire.mad import CLASS_PORT_INFO
@@ -41,8 +41,6 @@ __all__ = ["AnswerWord"]
 
 _CHANGE: Final = place(SWITCH_INFO["port_state_change"])
 _CHANGE_CLEARED_STEP: Final = SLOT_STEPS * (SET_SLOT + _CHANGE.word) + 1
-_VIOLATION: Final = 1
-"""The place in turn of the trap of which words are kept."""
 _SUM_BEGINS: Final = LAP_STEP
 """The step of a slot that says what of its word is added up: behind the last of the slot before, which takes until then
 to be written, and before its own."""
@@ -119,7 +117,7 @@ class AnswerWord(Stage):
             for trap, words in enumerate(notice_words(self._is_switch, producer, self.settings.lid, seen.is_sm))
         ]
         told = told_words(self._is_switch, self.told, self.settings.lid)
-        notices.append(self._part(m, SmaAttribute.NOTICE, told, self.trap[FIRST_TOLD:].any()))
+        notices.append(self._part(m, SmaAttribute.NOTICE, told, self.trap[told_traps(self._is_switch)].any()))
 
         # A register behind the parts, one behind the word, and then it waits for the counters.
         parts = Signal(data.ArrayLayout(WORD_BITS, 4))
@@ -217,6 +215,9 @@ class AnswerWord(Stage):
     def _shown(self) -> Value:
         """What is kept is shown. Behind a short attribute the memory has the next one."""
         chosen, number = self.attribute.chosen, self.word.number
+        is_kept = self.trap[VIOLATION]
+        if self._is_switch:
+            is_kept |= self.trap[CC_TRAP]
         return ~(
             chosen[SmaAttribute.NODE_DESCRIPTION.name]
             | chosen[SmaAttribute.VENDOR_DIAG.name]
@@ -227,7 +228,7 @@ class AnswerWord(Stage):
                 & self.key.hidden
                 & below(number, 1 + max(masks(PORT_INFO["m_key"])))
             )
-            | (chosen[SmaAttribute.NOTICE.name] & ~self.trap[_VIOLATION])
+            | (chosen[SmaAttribute.NOTICE.name] & ~is_kept)
             | Cat(chosen[of_pma.name] for of_pma in PmaAttribute).any()
         )
 

@@ -46,13 +46,14 @@ class AttributeDecode(wiring.Component):
 
     Members:
         task: the MAD's, or a trap's. `lap`: which port is accessed, if all are asked about.
+        before_data (switch): the step is before the data's slots.
         output_port (switch): by which port a PMA's or a CC answer leaves.
         window (switch): of a CC request, see `Windows`.
         attribute: `chosen` from the cycle after the inputs on, the target's parts from the next two on, `status` from
             three after them on.
         base: the attribute's first word in the memory, from five cycles after them on. For a PMA request it is the
             first of the SLtoVLMappingTable by which the answer leaves, from two cycles after `output_port` on; for a CC
-            request the one with its SL.
+            request, and before its data for congestion control's trap, the one with its SL.
     """
 
     def __init__(self, parameters: NodeParameters, attributes: AttributeMap) -> None:
@@ -66,7 +67,7 @@ class AttributeDecode(wiring.Component):
                 "output_port": In(PORT_BITS),
                 "attribute": Out(Attribute),
                 "base": Out(attributes.address_bits),
-                **({"window": In(Window)} if self._is_switch else {}),
+                **({"window": In(Window), "before_data": In(1)} if self._is_switch else {}),
             }
         )
 
@@ -98,13 +99,20 @@ class AttributeDecode(wiring.Component):
         offset = Signal.like(self.base)
         offsets = self._offsets(m)
         used = {kind: Value.cast(chosen[kind.name]) for kind in self._attributes.base}
-        used[SmaAttribute.SL_TO_VL_MAPPING_TABLE] |= task.gmp
+        by_table = self._leaves_by_table()
+        used[SmaAttribute.SL_TO_VL_MAPPING_TABLE] |= by_table
+        used[SmaAttribute.NOTICE] &= ~by_table
         m.d.sync += [
             begin.eq(any_of(Mux(used[kind], base, 0) for kind, base in self._attributes.base.items())),
             offset.eq(any_of(Mux(condition, value, 0) for condition, value in offsets)),
             self.base.eq(begin + offset),
         ]
         return m
+
+    def _leaves_by_table(self) -> Value:
+        """The word is wanted with the VL by which a GMP leaves."""
+        task = self.task
+        return task.gmp | (task.gmp_trap & self.before_data) if self._is_switch else Value.cast(task.gmp)
 
     def _judge(self, m: Module, of_sma: list[SmaAttribute]) -> Signal:
         """Modifier and PortSelect, then the status, the first that applies. Returns whether it is none."""
@@ -219,9 +227,11 @@ class AttributeDecode(wiring.Component):
                 SmaAttribute.MULTICAST_FORWARDING_TABLE: block,
             }
             # The tables of input 0 are the first.
+            with_sl = (self.task.congestion | self.task.gmp_trap) & self.task.sl[-1]
             offsets = [
                 (chosen[SmaAttribute.SL_TO_VL_MAPPING_TABLE.name], Cat(Const(0, 1), pair)),
-                (self.task.gmp, Cat(self.task.congestion & self.task.head.sl[-1], self.output_port)),
+                (self._leaves_by_table(), Cat(with_sl, self.output_port)),
+                (self.task.gmp_trap & ~self.before_data, Const(BLOCK_WORDS)),
                 (chosen[SmaAttribute.LED_INFO.name], target.port),
             ]
         shift = (BLOCK_WORDS - 1).bit_length()

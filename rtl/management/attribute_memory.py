@@ -48,7 +48,8 @@ class AttributeMap:
     its port 0; an adapter has everything once.
 
     Attributes:
-        base: first word of an attribute, in ports' order, or of its block 0.
+        base: first word of an attribute, in ports' order, or of its block 0. There are two Notices in a switch, the
+            second about the CC_Key.
         init: every word at reset. `address_bits`: of a word's address.
         lft_blocks, mft_blocks, mft_positions: a switch's blocks of 64 LIDs, of 32 multicast LIDs, and of 16 ports.
     """
@@ -72,7 +73,7 @@ class AttributeMap:
         p_keys = P_KEY_TABLE.pack([P_KEY_DEFAULT])
         self._place(SmaAttribute.LED_INFO, [0] * tables)
         self._place(SmaAttribute.SL_TO_VL_MAPPING_TABLE, _block(sl_to_vl)[:SL_TO_VL_WORDS] * tables * tables)
-        self._place(SmaAttribute.NOTICE, _block(b""))
+        self._place(SmaAttribute.NOTICE, _block(b"") * (2 if is_switch else 1))
         self._place(SmaAttribute.NODE_INFO, _block(node_info))
         self._place(SmaAttribute.GUID_INFO, _block(b""))
         if is_switch:

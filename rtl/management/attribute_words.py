@@ -12,7 +12,7 @@ from rtl.management.attribute_memory import BLOCK_WORDS, AttributeMap, Attribute
 from rtl.management.place import WORD_BITS, place
 from rtl.management.set_rules import WRITES, SetRules
 from rtl.management.task import ANSWER_SLOT, BASE_STEP, NEXT_WORD, SET_SLOT, WORD_TAKEN, Stage
-from rtl.management.trap_packet import VIOLATION_M_KEY_WORD, violation_words
+from rtl.management.trap_packet import VIOLATION_M_KEY_WORD, cc_violation_words, violation_words
 from wire.mad import MadStatus
 from wire.parameters import NodeParameters
 from wire.port_info import PORT_INFO
@@ -106,13 +106,20 @@ class AttributeWords(Stage):
         return m
 
     def _note_violation(self, m: Module, write: data.View) -> None:
-        """As trap 256 reports it, a word in each step."""
-        steps, head = self.steps, self.task.head
+        """As its trap reports it, a word in each step."""
+        steps, task, head = self.steps, self.task, self.task.head
         dr_slid = Mux(head.directed, head.dr_slid, 0)
         words = violation_words(head.slid, head.method, head.attribute_id, head.attribute_modifier, dr_slid)
         words |= {VIOLATION_M_KEY_WORD + half: self.packet_word for half in range(2)}
         base = self._attributes.base[SmaAttribute.NOTICE]
-        with m.If(steps.go & self.task.violated & (steps.slot == _VIOLATION_SLOT)), m.Switch(steps.in_slot):
-            for place_in_slot, (index, word) in enumerate(sorted(words.items())):
-                with m.Case(place_in_slot):
-                    m.d.sync += [write.valid.eq(1), write.address.eq(base + index), write.word.eq(word)]
+        noted = [(~task.congestion, base, words)]
+        if self._is_switch:
+            cc_words = cc_violation_words(
+                head.slid, head.method, head.attribute_id, head.attribute_modifier, head.cc_key
+            )
+            noted.append((task.congestion, base + BLOCK_WORDS, cc_words))
+        for applies, first, of_it in noted:
+            with m.If(steps.go & task.violated & applies & (steps.slot == _VIOLATION_SLOT)), m.Switch(steps.in_slot):
+                for place_in_slot, (index, word) in enumerate(sorted(of_it.items())):
+                    with m.Case(place_in_slot):
+                        m.d.sync += [write.valid.eq(1), write.address.eq(first + index), write.word.eq(word)]

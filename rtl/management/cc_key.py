@@ -28,7 +28,8 @@ class CcKey(wiring.Component):
     Members:
         lease_second: register LEASE_SECOND, cycles.
         check: a request is judged in this cycle; `get`: it is a Get; `given`: its CC_Key, also in the cycle before.
-        answered: it has an answer; with `check`. `hidden`: from the next cycle on, in it the CC_Key is not seen.
+        good: the key is right or there is none; `answered`: then, or to a Get, there is an answer; both with `check`.
+        hidden: from the next cycle on, in the answer the CC_Key is not seen.
         access: to the page of congestion control; a write is visible in the next cycle, and wins over a violation.
         rdata: two cycles after a read what was visible in the cycle between, else 0.
     """
@@ -37,6 +38,7 @@ class CcKey(wiring.Component):
     check: In(1)
     get: In(1)
     given: In(CC_KEY_BITS)
+    good: Out(1)
     answered: Out(1)
     hidden: Out(1)
     access: In(PageAccess)
@@ -55,6 +57,7 @@ class CcKey(wiring.Component):
         m.d.comb += [
             key_follows.eq(key),
             protect.eq(Mux(lease.expired, 0, kept_protect)),
+            self.good.eq(good),
             self.answered.eq(good | (self.get & ~protect)),
             violated.eq(self.check & ~self.answered),
             lease.period.eq(period),

@@ -1,5 +1,7 @@
 """What is decided of a packet at step 0 (docs/management.md, sections 3 and 4)."""
 
+from typing import Final
+
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
@@ -10,12 +12,20 @@ from rtl.management.mad_head import MadHead
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop, Smi
 from rtl.management.task import StepsSignature, Task
+from rtl.widths import SL_BITS
 from wire.mad import MadMethod
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.registers import DATA_BITS
 from wire.sma import SmaAttribute
 
 __all__ = ["Decision"]
+
+_OF_SWITCH: Final = {
+    "gmp_trap": In(1),
+    "trap_sl": In(SL_BITS),
+    **dict.fromkeys(("cc_check", "cc_get", "cc_violation"), Out(1)),
+    **dict.fromkeys(("cc_good", "cc_answered"), In(1)),
+}
 
 
 class Decision(wiring.Component):
@@ -28,9 +38,11 @@ class Decision(wiring.Component):
         steps: see `Work`.
         settings, lease_second: the node's. `word`: of a Set, for the M_Key.
         key: the M_Key.
-        cc_check, cc_answered (switch): a CC request is judged, and it has an answer; see `CcKey`.
+        gmp_trap, trap_sl (switch): of a trap: it is congestion control's, and its SL.
+        cc_check, cc_get (switch): a CC request is judged, it is a Get; cc_good, cc_answered: see `CcKey`.
         task: what comes of it.
-        represses: at step 0: the packet ends a trap; `violation`: it violates the M_Key.
+        represses: at step 0: the packet ends a trap of its class; `violation`: it violates the M_Key; `cc_violation`
+            (switch): the CC_Key.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
@@ -47,7 +59,7 @@ class Decision(wiring.Component):
                 "task": Out(Task),
                 "represses": Out(1),
                 "violation": Out(1),
-                **({"cc_check": Out(1), "cc_answered": In(1)} if self._is_switch else {}),
+                **(_OF_SWITCH if self._is_switch else {}),
             }
         )
 
@@ -72,6 +84,7 @@ class Decision(wiring.Component):
             task.head.eq(head),
             task.trap.eq(self.trap),
             task.gmp.eq(head.is_gmp_request & ~self.trap),
+            task.sl.eq(head.sl),
             task.record.eq(smi.record & ~self.trap),
             smi.head.eq(head),
             smi.from_host.eq(task.from_host),
@@ -99,21 +112,30 @@ class Decision(wiring.Component):
             key_check.get.eq(is_get),
             key_check.matches.eq(head.key_matches),
             self.violation.eq(key_check.check & key_check.violation),
-            self.represses.eq(key_check.check & key_check.good & represses & of_notice),
         ]
+        good: Value = key_check.check & key_check.good
 
         # Where it goes, or its answer, or the trap.
         answers_gmp: Value = task.gmp
+        violated: Value = self.violation
         if self._is_switch:
             m.d.comb += [
                 task.congestion.eq(task.gmp & head.congestion),
+                task.gmp_trap.eq(self.trap & self.gmp_trap),
                 self.cc_check.eq(self.steps.first & task.congestion),
+                self.cc_get.eq(is_get),
+                self.cc_violation.eq(self.cc_check & ~self.cc_answered),
             ]
-            answers_gmp = task.gmp & (~task.congestion | self.cc_answered)
+            with m.If(task.gmp_trap):
+                m.d.comb += task.sl.eq(self.trap_sl)
+            answers_gmp = task.gmp & (~task.congestion | (self.cc_answered & ~represses))
+            good |= self.cc_check & self.cc_good
+            violated = self.violation | self.cc_violation
+        m.d.comb += self.represses.eq(good & represses & of_notice)
         answers = answers_gmp | (works & key_check.answered & ~represses)
         way = task.way
         with m.If(self.steps.first):
-            m.d.sync += [task.answers.eq(answers), task.violated.eq(self.violation), way.eq(smi.way)]
+            m.d.sync += [task.answers.eq(answers), task.violated.eq(violated), way.eq(smi.way)]
             with m.If(self.trap):
                 m.d.sync += [way.goes.eq(Mux(sm_at_host, Goes.HOST, Goes.ROUTE)), way.hop.eq(Hop.KEEP)]
             with m.Elif(answers):

@@ -14,7 +14,7 @@ from rtl.management.mad_packet import BTH_START, DETH_START, GRH_WORD, MAD_START
 from rtl.management.place import WORD_BITS, PacketWrite, Place, bytes_of, part_of, place, word_of
 from rtl.management.settings import SettingsSignature
 from rtl.management.smi import Goes, Hop
-from rtl.management.task import ANSWER_SLOT, SLOT_STEPS, Stage
+from rtl.management.task import ANSWER_SLOT, SET_SLOT, SLOT_STEPS, Stage
 from rtl.widths import PORT_BITS, SLOT_BITS
 from wire.codes import LID_PERMISSIVE, QP_GSI
 from wire.forwarding_tables import LINEAR_FORWARDING_TABLE
@@ -58,15 +58,16 @@ class Departure(Stage):
     """Follows the steps of one packet.
 
     Members:
-        settings: see `Settings`.
+        settings: see `Settings`. `trap_lid` (switch): where congestion control's trap goes, from step 1 on.
         status: an answer's, in the last slot.
         route: for the new DLID, from step 1 on. `read`: the LFT's entry, in step 7.
         path_word: the packet's word with the entry of the path, from step 1 on; `packet_word`: that word, in step 4.
         write: to the packet, in the cycle after the step that it belongs to.
         port: it leaves by, from step 8 on.
         to_output: one-hot or none, from step 9 on.
-        word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable; of a CC answer before them.
-        slot: VL15's for an SMP or a trap; for a PMA's answer that leaves by a link the VL of its SL.
+        word: of a PMA's answer, in the slots for it, of the SLtoVLMappingTable; of a CC answer, and of congestion
+            control's trap, before them.
+        slot: VL15's for an SMP or its trap; for a GMP that leaves by a link the VL of its SL.
         leaves: there is an output for it, and the slot; in the last step.
     """
 
@@ -74,6 +75,7 @@ class Departure(Stage):
         super().__init__(
             parameters,
             settings=In(SettingsSignature(parameters)),
+            **({"trap_lid": In(LRH["dlid"].width)} if isinstance(parameters, SwitchParameters) else {}),
             status=In(8),
             route=Out(Route),
             read=In(_PORT_BITS),
@@ -117,6 +119,9 @@ class Departure(Stage):
         slid = Signal(16, name="new_slid")
         with m.If(task.trap):
             m.d.comb += [dlid.eq(settings.master_sm_lid), slid.eq(settings.lid)]
+            if self._is_switch:
+                with m.If(task.gmp_trap):
+                    m.d.comb += dlid.eq(self.trap_lid)
         with m.Elif(task.answers):
             m.d.comb += [dlid.eq(head.slid), slid.eq(Mux(by_route & head.directed, settings.lid, head.dlid))]
         with m.Elif(by_path):
@@ -145,14 +150,16 @@ class Departure(Stage):
 
     def _find_slot(self, m: Module) -> None:
         steps, task, head, word = self.steps, self.task, self.task.head, self.word
-        place_in_word, number = head.sl[:_SL_PLACE_BITS], head.sl[_SL_PLACE_BITS:]
+        place_in_word, number = task.sl[:_SL_PLACE_BITS], task.sl[_SL_PLACE_BITS:]
         there = steps.at_in_slot(0) & steps.of_slot.in_answer & (word.number == number) & ~task.congestion
         there |= steps.at(SLOT_STEPS * ANSWER_SLOT - 1) & task.congestion
+        there = (there & task.gmp) | (steps.at(SLOT_STEPS * SET_SLOT) & task.gmp_trap)
         with m.If(steps.first):
             m.d.sync += self.slot.eq(Mux(task.gmp, head.slot, self._parameters.vls))
-        with m.Elif(there & task.gmp & ~task.from_host):
+        with m.Elif(there & ~task.from_host):
             m.d.sync += self.slot.eq(part_of(word.kept, place_in_word))
-        m.d.comb += self.leaves.eq(self.to_output.any() & (~task.gmp | below(self.slot, self._parameters.vls)))
+        on_vl15 = ~task.gmp & ~task.gmp_trap
+        m.d.comb += self.leaves.eq(self.to_output.any() & (on_vl15 | below(self.slot, self._parameters.vls)))
 
     def _write(self, m: Module, where: Place, in_word: Value | int, word: Value | int) -> None:
         m.d.sync += [self.write.bytes.eq(in_word), self.write.index.eq(where.word), self.write.word.eq(word)]

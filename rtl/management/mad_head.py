@@ -29,7 +29,7 @@ from wire.codes import LNH
 from wire.congestion_control import CC_CLASS_VERSION, CC_MAD
 from wire.headers import DETH, GRH, LRH
 from wire.layout import Layout
-from wire.mad import CLASS_VERSION, MgmtClass
+from wire.mad import CLASS_VERSION, MadMethod, MgmtClass
 from wire.packet import WORD_BYTES
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.pma import PORT_COUNTERS
@@ -162,9 +162,12 @@ class MadReceive(wiring.Component):
         request_bytes = GMP_REQUEST_BYTES if self._is_switch else PMA_REQUEST_BYTES
         dlid = place(LRH["dlid"])
         to_many = (index == dlid.word) & is_multicast(dlid.of(words.data))
+        method, mgmt_class = mad_place("method"), mad_place("mgmt_class")
+        represses = (index == method.word) & (method.of(words.data) == MadMethod.TRAP_REPRESS)
+        of_none = represses & (mgmt_class.of(words.data) != MgmtClass.CONGESTION_CONTROL)
         for allowed, name, as_this in (
             (SMP_BYTES, "is_smp", on_vl15),
-            ({**request_bytes, **grh_bytes}, "is_gmp_request", ~on_vl15 & ~to_many),
+            ({**request_bytes, **grh_bytes}, "is_gmp_request", ~on_vl15 & ~to_many & ~of_none),
         ):
             differs = Signal(name=f"{name}_differs")
             as_one = Signal(name=f"as_{name}")  # all words so far are as one's

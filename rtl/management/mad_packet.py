@@ -110,8 +110,9 @@ PMA_REQUEST_BYTES: Final[Mapping[int, AllowedByte]] = {
 GMP_REQUEST_BYTES: Final[Mapping[int, AllowedByte]] = {
     **PMA_REQUEST_BYTES,
     **_allow(MAD_START, MAD_HEADER["mgmt_class"], MgmtClass.PERF, MgmtClass.CONGESTION_CONTROL),
+    **_allow(MAD_START, MAD_HEADER["method"], MadMethod.GET, MadMethod.SET, MadMethod.TRAP_REPRESS),
 }
-"""Likewise: then it is a PMA's or a CC request."""
+"""Likewise: then it is a PMA's, of which there is no TrapRepress, or a CC request."""
 
 GRH_BYTES: Final[Mapping[int, AllowedByte]] = {
     **_allow(0, GRH["ip_ver"], GRH_IP_VER),

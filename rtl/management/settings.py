@@ -24,7 +24,7 @@ class SettingsSignature(wiring.Signature):
 
     Members:
         lid, master_sm_lid, master_sm_sl, subnet_timeout, lmc (adapter), linear_fdb_top (switch): the fields.
-        sm_known: MasterSMLID is not 0; `traps_can_go`: nor is LID; both as of the last Set that is over.
+        sm_known, lid_known: MasterSMLID, LID is not 0; both as of the last Set that is over.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
@@ -33,7 +33,7 @@ class SettingsSignature(wiring.Signature):
             members["linear_fdb_top"] = Out(SWITCH_INFO["linear_fdb_top"].width, init=parameters.lft_size - 1)
         else:
             members["lmc"] = Out(PORT_INFO["lmc"].width)
-        super().__init__({**members, "sm_known": Out(1), "traps_can_go": Out(1)})
+        super().__init__({**members, "sm_known": Out(1), "lid_known": Out(1)})
 
 
 class Settings(wiring.Component):
@@ -64,6 +64,5 @@ class Settings(wiring.Component):
             with m.If(taken & (word.number == where.word)):
                 m.d.sync += getattr(values, name).eq(where.of(word.merged))
         with m.If(self.steps.at(_COMMIT_STEP)):
-            sm_known = values.master_sm_lid != 0
-            m.d.sync += [values.sm_known.eq(sm_known), values.traps_can_go.eq(sm_known & (values.lid != 0))]
+            m.d.sync += [values.sm_known.eq(values.master_sm_lid != 0), values.lid_known.eq(values.lid != 0)]
         return m

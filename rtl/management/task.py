@@ -10,7 +10,7 @@ from rtl.management.attribute import WORDS
 from rtl.management.attribute_memory import BLOCK_WORDS
 from rtl.management.mad_head import MadHead
 from rtl.management.smi import Way
-from rtl.widths import PORT_BITS
+from rtl.widths import PORT_BITS, SL_BITS
 from wire.parameters import NodeParameters, SwitchParameters
 
 __all__ = [
@@ -138,8 +138,10 @@ Task: Final = wiring.Signature(
     {
         "head": Out(MadHead),
         "trap": Out(1),
+        "gmp_trap": Out(1),
         "gmp": Out(1),
         "congestion": Out(1),
+        "sl": Out(SL_BITS),
         "is_set": Out(1),
         "from_host": Out(1),
         "record": Out(1),
@@ -150,9 +152,11 @@ Task: Final = wiring.Signature(
 )
 """What there is to do.
 
-`head`: of the packet that came; `trap`: it is no packet but a trap; `gmp`: it is a general management packet, a PMA's
-or, if `congestion`, a CC request, else an SMP; `from_host`: that of an adapter; `record`: the port that it came in by
-is written into it. From step 1 on `answers`: it is answered; `violated`: it violated the M_Key; `way`: where it, its
+`head`: of the packet that came; `trap`: it is no packet but a trap, `gmp_trap`: one of congestion control; `gmp`: it is
+a general management packet, a PMA's or, if `congestion`, a CC request, else an SMP; `sl`: that of a GMP that leaves,
+from step 1 on; `from_host`: that of an adapter; `record`: the port that it came in by
+is written into it. From step 1 on `answers`: it is answered; `violated`: it violated the M_Key or
+the CC_Key; `way`: where it, its
 answer or the trap goes."""
 
 

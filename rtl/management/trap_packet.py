@@ -1,14 +1,16 @@
 """What a trap's packet says (docs/management.md, section 5; IBTA vol 1, 13.4.8.2 and 14.2.5.1)."""
 
-from typing import Final
+from functools import reduce
+from typing import Any, Final
 
 from amaranth.hdl import Const, Mux, Value
 from amaranth.lib import data
 
-from rtl.management.mad_packet import MAD_START, MAD_WORDS
+from rtl.management.mad_packet import BTH_START, DETH_START, MAD_START, MAD_WORDS
 from rtl.management.place import WORD_BITS, constant_words, fields_in_words, masks
 from rtl.rotation import select
-from wire.codes import LNH, P_KEY_DEFAULT, VL15
+from wire.codes import LNH, P_KEY_DEFAULT, QP_GSI, VL15
+from wire.congestion_control import CC_MAD, CcAttribute
 from wire.headers import BTH, DETH, LRH
 from wire.layout import Field
 from wire.mad import MadMethod
@@ -19,27 +21,35 @@ from wire.sma import SmaAttribute
 from wire.smp import SMP_LID_ROUTED
 
 __all__ = [
-    "FIRST_TOLD",
+    "CC_TRAP",
     "TRAPS",
+    "VIOLATION",
     "VIOLATION_M_KEY_WORD",
+    "cc_head_words",
+    "cc_violation_words",
     "head_words",
     "notice_words",
+    "told_traps",
     "told_words",
     "trap_numbers",
     "violation_words",
 ]
 
 TRAPS: Final = 4
-"""Each kind of node has up to so many: one of its port or ports, the M_Key's, and those of other keys."""
+"""Each kind of node has so many: one of its port or ports, the M_Key's, and those of other keys."""
 
-FIRST_TOLD: Final = 2
-"""The place in turn of the first that tells of a packet, with the words of `told_words`."""
+VIOLATION: Final = 1
+"""The place in turn of the one about the M_Key."""
+
+CC_TRAP: Final = 3
+"""The place in turn, in a switch, of the one about the CC_Key."""
 
 _DATA_VALID: Final = 0x000F
 """LIDs, P_Key and SL are told, QPs and GIDs are not."""
 
 _DETAILS = NOTICE["data_details"].byte
 _VIOLATION = NOTICE_DETAILS[TrapNumber.BAD_M_KEY]
+_CC_VIOLATION = NOTICE_DETAILS[TrapNumber.BAD_CC_KEY]
 
 
 def _added(words: dict[int, Value], more: dict[int, Value]) -> dict[int, Value]:
@@ -50,13 +60,23 @@ def _added(words: dict[int, Value], more: dict[int, Value]) -> dict[int, Value]:
 def trap_numbers(is_switch: bool) -> tuple[TrapNumber, ...]:
     """The traps of a node, in turn."""
     if is_switch:
-        return TrapNumber.LINK_STATE_CHANGE, TrapNumber.BAD_M_KEY, TrapNumber.BAD_P_KEY_AT_SWITCH
+        return (
+            TrapNumber.LINK_STATE_CHANGE,
+            TrapNumber.BAD_M_KEY,
+            TrapNumber.BAD_P_KEY_AT_SWITCH,
+            TrapNumber.BAD_CC_KEY,
+        )
     return TrapNumber.LOCAL_CHANGES, TrapNumber.BAD_M_KEY, TrapNumber.BAD_P_KEY, TrapNumber.BAD_Q_KEY
+
+
+def told_traps(is_switch: bool) -> slice:
+    """The places in turn of those that tell of a packet, with the words of `told_words`."""
+    return slice(2, 3) if is_switch else slice(2, 4)
 
 
 def head_words(is_switch: bool, trap: Value, master_sm_sl: Value) -> dict[int, Value]:
     """Words of a trap's packet before the data, without its LIDs and the lower half of its TransactionID; those
-    not named are 0. `trap` is its place in `trap_numbers`, one-hot."""
+    not named are 0. `trap` is its place in `trap_numbers`, one-hot; this is not about congestion control's."""
     headers = (
         LRH.pack(vl=VL15, lnh=LNH.IBA_LOCAL, pkt_len=MAD_WORDS)
         + BTH.pack(opcode=Opcode.UD_SEND_ONLY, p_key=P_KEY_DEFAULT)
@@ -67,6 +87,22 @@ def head_words(is_switch: bool, trap: Value, master_sm_sl: Value) -> dict[int, V
     number = select(trap[: len(numbers)], [Const(number, WORD_BITS) for number in numbers])
     high, _ = masks(SMP_LID_ROUTED["transaction_id"], MAD_START)
     return _added(constant_words(headers), fields_in_words({LRH["sl"]: master_sm_sl}) | {high: number})
+
+
+def cc_head_words(to: Any) -> dict[int, Value]:
+    """Likewise of congestion control's trap, to a `TrapDestination`."""
+    headers = (
+        LRH.pack(lnh=LNH.IBA_LOCAL, pkt_len=MAD_WORDS)
+        + BTH.pack(opcode=Opcode.UD_SEND_ONLY)
+        + DETH.pack(src_qp=QP_GSI)
+        + CC_MAD.pack(method=MadMethod.TRAP, attribute_id=CcAttribute.NOTICE)
+    )
+    fields = [
+        fields_in_words({LRH["sl"]: to.sl}),
+        fields_in_words({BTH["p_key"]: to.p_key, BTH["dest_qp"]: to.qp}, BTH_START),
+        fields_in_words({DETH["q_key"]: to.q_key}, DETH_START),
+    ]
+    return reduce(_added, fields, constant_words(headers))
 
 
 def notice_words(is_switch: bool, producer: Value, lid: Value, is_sm: Value) -> list[dict[int, Value]]:
@@ -107,6 +143,19 @@ def violation_words(lid: Value, method: Value, attribute: Value, modifier: Value
         _VIOLATION["method"]: method,
         _VIOLATION["attribute_id"]: attribute,
         _VIOLATION["attribute_modifier"]: modifier,
+    }
+    return fields_in_words(told, _DETAILS)
+
+
+def cc_violation_words(lid: Value, method: Value, attribute: Value, modifier: Value, key: Value) -> dict[int, Value]:
+    """Words of trap 0's Notice that describe the violating request."""
+    told: dict[Field, Value] = {
+        _CC_VIOLATION["slid"]: lid,
+        _CC_VIOLATION["method"]: method,
+        _CC_VIOLATION["attribute_id"]: attribute,
+        _CC_VIOLATION["attribute_modifier"]: modifier,
+        _CC_VIOLATION["qp"]: Const(QP_GSI),
+        _CC_VIOLATION["cc_key"]: key,
     }
     return fields_in_words(told, _DETAILS)
 

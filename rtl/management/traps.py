@@ -1,17 +1,20 @@
 """Which trap is due (docs/management.md, section 5; IBTA vol 1, 13.4.9 and 14.2.5.1)."""
 
+from typing import Final
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib.wiring import In, Out
 
+from rtl.management.class_port_info import TrapDestination
 from rtl.management.identity import NodeStateSignature
 from rtl.management.mad_head import TRANSACTION_WORD
 from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.place import WHOLE, PacketWrite
 from rtl.management.settings import SettingsSignature
 from rtl.management.task import SET_SLOT, SLOT_STEPS, Stage
-from rtl.management.trap_packet import FIRST_TOLD, TRAPS, head_words, trap_numbers
+from rtl.management.trap_packet import CC_TRAP, TRAPS, cc_head_words, head_words, told_traps
 from rtl.rotation import behind, first_from, select
-from wire.parameters import NodeParameters
+from wire.parameters import NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO
 
 __all__ = ["Traps"]
@@ -23,6 +26,10 @@ _CODE_BITS = PORT_INFO["subnet_timeout"].width
 _UNIT_BITS = 10
 _HEAD_STEP = SLOT_STEPS * SET_SLOT
 _TIMER_BITS = _UNIT_BITS + (1 << _CODE_BITS)
+_OF_SWITCH: Final = {
+    **dict.fromkeys(("cc_violation", "wanted", "wanted_next"), In(1)),
+    "destination": In(TrapDestination),
+}
 
 
 class Traps(Stage):
@@ -31,25 +38,31 @@ class Traps(Stage):
     Members:
         settings: see `Settings`.
         node_state: makes the first trap pending, `violation` the second, `told` the others.
+        cc_violation (switch): likewise of congestion control's; `wanted`, `wanted_next`: see `CcClassPortInfo`;
+            `destination`: where it goes, from step 1 on.
         represses: the packet ends the trap of its TransactionID, and is here in the next cycle too.
         due: some trap is. `begins`: it took the agent in the cycle before.
-        sent: which one, one-hot, from the cycle after on. `tells`: step 0 of one of the others is in this cycle.
+        sent: which one, one-hot, from the cycle after on. `tells`: step 0 of one of `told` is in this cycle.
         write: to the packet: all of a trap's but its data and LIDs; in the cycle after the step that it belongs to, the
             TransactionID in the second after step 0.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
+        is_switch = isinstance(parameters, SwitchParameters)
+        self._told = told_traps(is_switch)
+        told = self._told.stop - self._told.start
         super().__init__(
             parameters,
             settings=In(SettingsSignature(parameters)),
             node_state=In(NodeStateSignature(parameters)),
             violation=In(1),
-            told=In(TRAPS - FIRST_TOLD),
+            told=In(told),
+            **(_OF_SWITCH if is_switch else {}),
             represses=In(1),
             due=Out(1),
             begins=In(1),
             sent=Out(TRAPS),
-            tells=Out(TRAPS - FIRST_TOLD),
+            tells=Out(told),
             write=Out(PacketWrite),
         )
 
@@ -69,14 +82,23 @@ class Traps(Stage):
             m.d.sync += host_sm_before.eq(self.node_state.host_sm)
             active = self.node_state.active
             event = self.node_state.host_sm ^ host_sm_before
-        traps = len(trap_numbers(self._is_switch))
-        pending = Signal(traps)
-        counts = [Signal(_COUNT_BITS, name=f"count_{trap}") for trap in range(traps)]
-        happened, events = Signal(traps), Signal(traps)  # in the cycle before, and in that before it
-        happens_now = Cat(event, self.violation, self.told[: traps - FIRST_TOLD])
-        m.d.sync += [happened.eq(Mux(settings.sm_known, happens_now, 0)), events.eq(happened)]
-        sent = self.sent[:traps]
-        named = Signal(traps)  # of which trap the work is
+        pending = Signal(TRAPS)
+        counts = [Signal(_COUNT_BITS, name=f"count_{trap}") for trap in range(TRAPS)]
+        happened, events = Signal(TRAPS), Signal(TRAPS)  # in the cycle before, and in that before it
+        happens_now = Cat(event, self.violation, self.told)
+        # Whether there is somebody to tell: now, when it is due in the next cycle, and when that was the cycle before.
+        to_sm = Value.cast(settings.sm_known)
+        wanted, wanted_next, wanted_before = ([to_sm] * TRAPS for _ in range(3))
+        of_class = [~self.task.congestion] * TRAPS
+        if self._is_switch:
+            happens_now = Cat(happens_now, self.cc_violation)
+            was_wanted = Signal()
+            m.d.sync += was_wanted.eq(self.wanted)
+            wanted[CC_TRAP], wanted_next[CC_TRAP], wanted_before[CC_TRAP] = self.wanted, self.wanted_next, was_wanted
+            of_class[CC_TRAP] = self.task.congestion
+        m.d.sync += [happened.eq(happens_now & Cat(wanted)), events.eq(happened)]
+        sent = self.sent
+        named = Signal(TRAPS)  # of which trap the work is
         count = Signal(_COUNT_BITS)
         m.d.comb += [named.eq(Mux(self.task.trap, sent, head.names)), count.eq(select(named, counts))]
         represses = Signal()
@@ -85,13 +107,13 @@ class Traps(Stage):
         for trap, happens in enumerate(events):
             with m.If(happens):
                 m.d.sync += [pending[trap].eq(1), counts[trap].eq(counts[trap] + 1)]
-            with m.Elif(ended & named[trap]):
+            with m.Elif(ended & named[trap] & of_class[trap]):
                 m.d.sync += pending[trap].eq(0)
         self._write_head(m, count)
 
         with m.If(self.begins):
-            m.d.sync += sent.eq(first_from(m, pending, behind(m, sent)))
-        m.d.comb += self.tells.eq(Mux(self.steps.first & self.task.trap, self.sent[FIRST_TOLD:], 0))
+            m.d.sync += sent.eq(first_from(m, pending & Cat(wanted_before), behind(m, sent)))
+        m.d.comb += self.tells.eq(Mux(self.steps.first & self.task.trap, self.sent[self._told], 0))
 
         # The timer counts up to a power of two, two cycles ahead: in a register, it is known in the next but one.
         waits, ahead, code = Signal(), Signal(_TIMER_BITS), Signal(_CODE_BITS)
@@ -103,7 +125,8 @@ class Traps(Stage):
             m.d.sync += [waits.eq(1), ahead.eq(3), code.eq(settings.subnet_timeout)]
         # The matcher, which is far, looks at what is due.
         due = Signal()
-        m.d.sync += due.eq((pending | events | happened).any() & ~waits & settings.traps_can_go)
+        known = pending | events | happened
+        m.d.sync += due.eq((known & Cat(wanted_next)).any() & ~waits & settings.lid_known)
         m.d.comb += self.due.eq(due & active)
         return m
 
@@ -124,6 +147,16 @@ class Traps(Stage):
         with m.If(steps.go & there & (index != TRANSACTION_WORD + 1)):
             m.d.sync += [write.bytes.eq(WHOLE), write.index.eq(index)]
             with m.Switch(index):
-                for number, word in head_words(self._is_switch, self.sent, self.settings.master_sm_sl).items():
+                for number, word in self._head_words().items():
                     with m.Case(number):
                         m.d.sync += write.word.eq(word)
+
+    def _head_words(self) -> dict[int, Value]:
+        words = head_words(self._is_switch, self.sent, self.settings.master_sm_sl)
+        if not self._is_switch:
+            return words
+        of_cc = cc_head_words(self.destination)
+        return {
+            number: Mux(self.task.gmp_trap, of_cc.get(number, 0), words.get(number, 0))
+            for number in sorted({*words, *of_cc})
+        }

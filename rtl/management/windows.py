@@ -22,8 +22,9 @@ from wire.registers import ADDRESS_BITS, CONGESTION_PAGE, PortRegister
 
 __all__ = ["Access", "Window", "Windows", "outside"]
 
-_OF_ADAPTERS: Final = (CcAttribute.CA_CONGESTION_SETTING, CcAttribute.CONGESTION_CONTROL_TABLE)
-_OF_SWITCH: Final = [attribute for attribute in CcAttribute if attribute not in _OF_ADAPTERS]
+_OF_NONE: Final = (CcAttribute.NOTICE, CcAttribute.CA_CONGESTION_SETTING, CcAttribute.CONGESTION_CONTROL_TABLE)
+"""A trap's; those of adapters."""
+_OF_SWITCH: Final = [attribute for attribute in CcAttribute if attribute not in _OF_NONE]
 _LAYOUTS: Final = {attribute: CC_ATTRIBUTES[attribute].format for attribute in _OF_SWITCH}
 _WORDS: Final = {
     attribute: range(word_of(next(iter(layout.fields))), -(-layout.size_bytes // WORD_BYTES))

@@ -128,7 +128,7 @@ class Work(wiring.Component):
                 with m.If(steps.skips):
                     m.d.sync += steps.in_slot.eq(SLOT_STEPS - 1)
                 with m.If(steps.last_slot):
-                    m.d.sync += [working.eq(0), stays.eq(~self.task.gmp)]
+                    m.d.sync += [working.eq(0), stays.eq(~self.task.gmp & ~self.task.gmp_trap)]
                     m.d.sync += [self.offering.eq(self.leaves), free.eq(~self.leaves)]
         with m.If(self.offering & ~stays):
             m.d.sync += [stays.eq(1), self.offering.eq(self.accepted), free.eq(~self.accepted)]

@@ -6,15 +6,12 @@ from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.management.place import WORD_BITS, constant_words, fields_in_words, place, word_of
+from rtl.management.place import WORD_BITS, fields_in_words, place, word_of
 from rtl.registers.bus import PageAccess
 from rtl.registers.marking import MarkingSettings, switch_marking_layout
 from rtl.rotation import any_of, select
 from rtl.switch.congestion_window import WINDOW_WORDS, bits_by_word, of_attribute, word_of_access
 from wire.congestion_control import (
-    CC_CLASS_PORT_INFO,
-    CC_CLASS_VERSION,
-    CC_RESP_TIME,
     CONGESTION_INFO,
     SWITCH_CONGESTION_INFO,
     SWITCH_CONGESTION_SETTING,
@@ -28,7 +25,7 @@ _CONTROL_BITS: Final = max(SwitchControl).bit_length()
 
 
 class CongestionRegisters(wiring.Component):
-    """ClassPortInfo, CongestionInfo, SwitchCongestionSetting.
+    """CongestionInfo, SwitchCongestionSetting.
 
     Args:
         ports: of the switch.
@@ -69,9 +66,7 @@ class CongestionRegisters(wiring.Component):
 
         settings = {layout[name]: marking.settings[name] for name in MarkingSettings.members}
         victims = {layout["victim_mask"]: Cat(Const(0, 1), marking.victims)}
-        info = CC_CLASS_PORT_INFO.pack(class_version=CC_CLASS_VERSION, resp_time_value=CC_RESP_TIME)
         windows: dict[CcAttribute, dict[int, Value]] = {
-            CcAttribute.CLASS_PORT_INFO: constant_words(info),
             CcAttribute.CONGESTION_INFO: fields_in_words(
                 {CONGESTION_INFO["congestion_info"]: Const(SWITCH_CONGESTION_INFO)}
             ),

@@ -20,10 +20,10 @@ from wire.switch_info import SWITCH_INFO
 @pytest.mark.parametrize(
     ("ports", "lft_size", "mft_size", "words"),
     [
-        # LEDs, SL to VL, three blocks, PortInfo, P_Keys, VL arbitration, SwitchInfo, LFT, MFT
-        (2, 64, 32, 3 + 18 + 48 + 48 + 48 + 96 + 16 + 16 + 16),
-        (8, 1024, 256, 9 + 162 + 48 + 144 + 144 + 288 + 16 + 256 + 128),
-        (64, 1025, 64, 65 + 8450 + 48 + 1040 + 1040 + 2080 + 16 + 272 + 160),
+        # LEDs, SL to VL, four blocks (two are Notices), PortInfo, P_Keys, VL arbitration, SwitchInfo, LFT, MFT
+        (2, 64, 32, 3 + 18 + 64 + 48 + 48 + 96 + 16 + 16 + 16),
+        (8, 1024, 256, 9 + 162 + 64 + 144 + 144 + 288 + 16 + 256 + 128),
+        (64, 1025, 64, 65 + 8450 + 64 + 1040 + 1040 + 2080 + 16 + 272 + 160),
     ],
 )
 def test_a_switch_keeps_each_attribute_of_each_port_once(ports: int, lft_size: int, mft_size: int, words: int) -> None:

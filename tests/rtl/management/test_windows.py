@@ -37,7 +37,7 @@ KEY_INFO, SETTING = CcAttribute.CONGESTION_KEY_INFO, CcAttribute.SWITCH_CONGESTI
 ELEMENTS, LOG = CcAttribute.SWITCH_PORT_CONGESTION_SETTING, CcAttribute.CONGESTION_LOG
 DATA = bytes((7 * place + 1) & 0xFF for place in range(CC_DATA_BYTES))
 DATA_START = MAD_START + 32
-SETTABLE = (KEY_INFO, SETTING, ELEMENTS)
+SETTABLE = (CcAttribute.CLASS_PORT_INFO, KEY_INFO, SETTING, ELEMENTS)
 WORDS_SHOWN = {
     congestion_address(attribute, word): 0xA000_0000 | attribute << 8 | word
     for attribute in CC_WORDS

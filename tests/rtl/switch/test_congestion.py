@@ -10,7 +10,6 @@ from tests.rtl.switch.bench import SWITCH, Event, Fabric
 from tests.rtl.switch.test_switch import make, verdicts
 from wire.codes import LNH
 from wire.congestion_control import (
-    CC_CLASS_PORT_INFO,
     CC_DATA_BYTES,
     CONGESTION_INFO,
     CONGESTION_LOG,
@@ -269,14 +268,11 @@ def test_what_is_not_in_the_control_map_stays_as_it_is() -> None:
 
 def test_what_a_switch_can_do_is_read_and_not_written() -> None:
     fabric = make(3)
-    places = [(CcAttribute.CONGESTION_INFO, 8), (CcAttribute.CLASS_PORT_INFO, 8), (CcAttribute.CLASS_PORT_INFO, 9)]
-    for cycle, (attribute, word) in enumerate(places):
-        fabric.write(cycle + 2, SWITCH, congestion_address(attribute, word), 0)
-        fabric.read(cycle + 10, SWITCH, congestion_address(attribute, word))
+    fabric.write(2, SWITCH, congestion_address(CcAttribute.CONGESTION_INFO, 8), 0)
+    fabric.read(10, SWITCH, congestion_address(CcAttribute.CONGESTION_INFO, 8))
     fabric.run(20)
     info = in_words(CONGESTION_INFO.record(congestion_info=SWITCH_CONGESTION_INFO))
-    port_info = in_words(CC_CLASS_PORT_INFO.record(class_version=2, resp_time_value=8))
-    assert values(fabric) == [info[8], port_info[8], port_info[9]]
+    assert values(fabric) == [info[8]]
 
 
 def test_a_ports_element_reads_as_written_but_for_what_is_reserved() -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.rtl.switch.bench import SWITCH, Fabric
-from tests.rtl.switch.test_pma import MAD_START, OWN, answers, in_words, managed
+from tests.rtl.switch.test_pma import MAD_START, OWN, VL15_SLOT, answers, in_words, managed
 from wire.congestion_control import (
+    CC_CAPABILITIES,
+    CC_CLASS_PORT_INFO,
     CC_MAD,
+    CC_RESP_TIME,
     CONGESTION_KEY_INFO,
     SWITCH_CONGESTION_SETTING,
     SWITCH_PORT_CONGESTION_ELEMENT,
@@ -16,16 +19,22 @@ from wire.congestion_control import (
     SwitchControl,
     cc_request,
 )
+from wire.headers import BTH, LRH
 from wire.layout import Record
 from wire.mad import MadMethod
-from wire.mad_packet import gmp_packet
+from wire.mad_packet import gmp_packet, smp_packet
+from wire.notice import NOTICE, details_of
+from wire.port_info import PORT_INFO
 from wire.registers import PortRegister, congestion_address, port_address
+from wire.sma import SmaAttribute
+from wire.smp import smp_request
 
 pytestmark = pytest.mark.slow
 
 DATA_START = MAD_START + 32
 GET, SET = MadMethod.GET, MadMethod.SET
 KEY = 0x0123_4567_89AB_CDEF
+STORED = ("trap_sl", "trap_lid", "trap_p_key", "trap_qp", "trap_q_key")
 PERIOD, LONG = 450, 1000
 """Cycles for a request and its answer, and to spare; for those of many words."""
 
@@ -93,3 +102,29 @@ def test_what_a_manager_sets_is_on_the_bus() -> None:
         int.from_bytes(element.pack()),
         0,
     ]
+
+
+def test_who_sets_the_trap_lid_hears_of_wrong_keys() -> None:
+    fabric, ready = managed()
+    port_info = PORT_INFO.pack(lid=OWN, master_sm_lid=1)
+    smp = smp_request(SET, SmaAttribute.PORT_INFO, 0, port_info, transaction_id=1)
+    fabric.post(ready, 0, VL15_SLOT, in_words(smp_packet(smp, 1, OWN).data))
+    asked = [ready + LONG * number for number in range(1, 5)]
+    everything = CC_CLASS_PORT_INFO.unpack(b"\xff" * CC_CLASS_PORT_INFO.size_bytes)
+    ask(fabric, asked[0], SET, CcAttribute.CLASS_PORT_INFO, everything)
+    to_host = CC_CLASS_PORT_INFO.record(trap_lid=1, trap_p_key=0x8123, trap_qp=1, trap_q_key=0x8001_0000)
+    ask(fabric, asked[1], SET, CcAttribute.CLASS_PORT_INFO, to_host)
+    ask(fabric, asked[2], SET, CcAttribute.CONGESTION_KEY_INFO, CONGESTION_KEY_INFO.record(cc_key=KEY))
+    ask(fabric, asked[3], SET, CcAttribute.CONGESTION_KEY_INFO, CONGESTION_KEY_INFO.record(), KEY ^ 1)
+    fabric.run(asked[3] + LONG)
+    _, kept, named, _, trap = answers(fabric)
+    of_switch = {"class_version": 2, "capability_mask": CC_CAPABILITIES, "resp_time_value": CC_RESP_TIME}
+    stored = {name: CC_CLASS_PORT_INFO[name].max for name in STORED}
+    assert CC_CLASS_PORT_INFO.unpack(kept, DATA_START) == CC_CLASS_PORT_INFO.record(**of_switch, **stored)
+    assert CC_CLASS_PORT_INFO.unpack(named, DATA_START) == to_host.replace(**of_switch)
+    assert BTH.unpack(trap, LRH.size_bytes).p_key == 0x8123
+    mad = CC_MAD.unpack(trap, MAD_START)
+    assert (mad.method, mad.attribute_id, mad.transaction_id) == (MadMethod.TRAP, CcAttribute.NOTICE, 1)
+    details = details_of(NOTICE.unpack(trap, MAD_START + 64))
+    assert details is not None
+    assert (details.slid, details.method, details.cc_key) == (1, SET, KEY ^ 1)
