@@ -22,6 +22,7 @@ from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, BringUp, bus_bring_up, 
 from cosim.stimulus.injection import random_controls
 from cosim.stimulus.packet import Packet
 from cosim.stimulus.random_addresses import has_own_addresses, random_addresses
+from cosim.stimulus.random_cc_traps import random_cc_trap_requests
 from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_mads import random_mad_packets
@@ -288,7 +289,8 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)
         of_traps = random_trap_requests(topology, options.seed, up.start, last_post)
         mads = random_mad_packets(topology, options.seed, up.start, last_post, counts) if options.errors else iter(())
-        streams = (random_packets(topology, traffic), requests, of_traps, mads)
+        of_cc_traps = random_cc_trap_requests(topology, options.seed, up.start, last_post)
+        streams = (random_packets(topology, traffic), requests, of_traps, of_cc_traps, mads)
         return chain(smps, heapq.merge(*streams, key=attrgetter("cycle")))
 
     return Experiment(topology, up.start, end, options.cycles, packets, controls)

@@ -12,6 +12,7 @@ from typing import Final
 from cosim.scenario.scenario import Scenario
 from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.invented_smps import INVENTED_SMP, random_invented_smps
+from cosim.stimulus.random_cc_traps import random_trap_destinations
 from cosim.stimulus.random_congestion import random_congestion, random_leases
 from cosim.stimulus.random_expiries import random_expiries
 from cosim.stimulus.random_links import RESET_SHARE, random_outages, random_port_downs, random_restarts, sweeps
@@ -165,6 +166,7 @@ def random_controls(
     streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end, high=high))
     streams.append(random_congestion(topology, seed, start, end))
     streams.append(random_leases(topology, seed, start, end))
+    streams.append(random_trap_destinations(topology, seed, start, end))
     streams.append(random_wrong_keys(topology, seed, start, end))
     streams.append(random_subnet_managers(topology, seed, start, end))
     if errors and not is_calm(seed):

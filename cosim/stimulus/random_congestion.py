@@ -80,7 +80,8 @@ _SETTABLE: Final = (
     CcAttribute.SWITCH_PORT_CONGESTION_SETTING,
     CcAttribute.CONGESTION_KEY_INFO,
 )
-_ASKED_FOR: Final = (*CcAttribute, CcAttribute.CONGESTION_LOG, CcAttribute.CONGESTION_LOG, *_SETTABLE, 0x19)
+_ATTRIBUTES: Final = tuple(attribute for attribute in CcAttribute if attribute != CcAttribute.NOTICE)
+_ASKED_FOR: Final = (*_ATTRIBUTES, CcAttribute.CONGESTION_LOG, CcAttribute.CONGESTION_LOG, *_SETTABLE, 0x19)
 _LID_HEADERS: Final = 28
 """Bytes of a request's packet before its MAD."""
 
@@ -206,7 +207,7 @@ def _window_write(topology: Topology, random: Random, switch: str) -> tuple[int,
         names = ["cc_key", "protect_bit", "violations"]
     word = (layout[random.choice(names)].end_bits - 1) // 32
     if random.random() < 0.1:
-        attribute, word = random.choice(list(CcAttribute)), random.randrange(_WORDS)
+        attribute, word = random.choice(_ATTRIBUTES), random.randrange(_WORDS)
         return registers.congestion_address(attribute, word), random.getrandbits(32)
     if layout is CONGESTION_KEY_INFO and word == _LAST_KEY_WORD:
         word -= random.getrandbits(1)
@@ -220,7 +221,7 @@ def _readable(random: Random, port: Port) -> int:
         return registers.port_address(port.number, PortRegister.CONGESTION)
     if random.random() < 0.05:
         return registers.CONGESTION_PAGE << 16 | random.getrandbits(16)
-    attribute = random.choice((*CcAttribute, *[CcAttribute.CONGESTION_LOG] * len(CcAttribute)))
+    attribute = random.choice((*_ATTRIBUTES, *[CcAttribute.CONGESTION_LOG] * len(_ATTRIBUTES)))
     word = random.choice((random.randrange(14), random.randrange(_WORDS)))
     return registers.congestion_address(attribute, word)
 
