@@ -51,7 +51,7 @@ class Agent(wiring.Component):
         bus: its accesses. `hold`: the test bus has one in this cycle, so this cycle has no step.
         identity, lease_second, node_state: the node's.
         congestion, congestion_rdata (switch): an access to the page of congestion control, and what the agent has
-            there; see `CcKey`.
+            there: two cycles after a read what was visible in the cycle between, else 0.
     """
 
     def __init__(self, parameters: NodeParameters) -> None:
@@ -243,5 +243,5 @@ class Agent(wiring.Component):
             decision.trap_sl.eq(class_port_info.destination.sl),
             parts.departure.trap_lid.eq(class_port_info.destination.lid),
             parts.decode.before_data.eq(below(parts.work.steps.slot, SET_SLOT)),
-            self.congestion_rdata.eq(cc_key.rdata | class_port_info.rdata),
         ]
+        m.d.sync += self.congestion_rdata.eq(cc_key.shown | class_port_info.shown)

@@ -1,5 +1,6 @@
 """An attribute's words in turn: for a Set what is kept of each is merged with what comes (docs/management.md, 4.3)."""
 
+from itertools import zip_longest
 from typing import Final
 
 from amaranth.hdl import Module, Mux, Signal
@@ -112,14 +113,15 @@ class AttributeWords(Stage):
         words = violation_words(head.slid, head.method, head.attribute_id, head.attribute_modifier, dr_slid)
         words |= {VIOLATION_M_KEY_WORD + half: self.packet_word for half in range(2)}
         base = self._attributes.base[SmaAttribute.NOTICE]
-        noted = [(~task.congestion, base, words)]
+        noted, cc_noted = sorted((base + index, word) for index, word in words.items()), []
         if self._is_switch:
-            cc_words = cc_violation_words(
-                head.slid, head.method, head.attribute_id, head.attribute_modifier, head.cc_key
-            )
-            noted.append((task.congestion, base + BLOCK_WORDS, cc_words))
-        for applies, first, of_it in noted:
-            with m.If(steps.go & task.violated & applies & (steps.slot == _VIOLATION_SLOT)), m.Switch(steps.in_slot):
-                for place_in_slot, (index, word) in enumerate(sorted(of_it.items())):
-                    with m.Case(place_in_slot):
-                        m.d.sync += [write.valid.eq(1), write.address.eq(first + index), write.word.eq(word)]
+            of_cc = cc_violation_words(head.slid, head.method, head.attribute_id, head.attribute_modifier, head.cc_key)
+            cc_noted = sorted((base + BLOCK_WORDS + index, word) for index, word in of_cc.items())
+        with m.If(steps.go & task.violated & (steps.slot == _VIOLATION_SLOT)), m.Switch(steps.in_slot):
+            for place_in_slot, (of_smp, of_request) in enumerate(zip_longest(noted, cc_noted)):
+                with m.Case(place_in_slot):
+                    for kind, noted_here in ((0, of_smp), (1, of_request)):
+                        if noted_here is not None:
+                            address, word = noted_here
+                            with m.If(task.congestion == kind):
+                                m.d.sync += [write.valid.eq(1), write.address.eq(address), write.word.eq(word)]

@@ -31,7 +31,7 @@ class CcKey(wiring.Component):
         good: the key is right or there is none; `answered`: then, or to a Get, there is an answer; both with `check`.
         hidden: from the next cycle on, in the answer the CC_Key is not seen.
         access: to the page of congestion control; a write is visible in the next cycle, and wins over a violation.
-        rdata: two cycles after a read what was visible in the cycle between, else 0.
+        shown: in the cycle after a read what is visible in it, else 0.
     """
 
     lease_second: In(DATA_BITS)
@@ -42,7 +42,7 @@ class CcKey(wiring.Component):
     answered: Out(1)
     hidden: Out(1)
     access: In(PageAccess)
-    rdata: Out(DATA_BITS)
+    shown: Out(DATA_BITS)
 
     def elaborate(self, platform: object) -> Module:
         """Check, count, lease; registers."""
@@ -93,8 +93,7 @@ class CcKey(wiring.Component):
         fields = {"cc_key": key, "protect_bit": protect, "lease_period": period, "violations": violations}
         shown = fields_in_words({CONGESTION_KEY_INFO[name]: field for name, field in fields.items()})
         reading = Signal(len(words))
-        m.d.sync += [
-            reading.eq(Mux(access.read, here, 0)),
-            self.rdata.eq(any_of(Mux(read, shown[word], 0) for word, read in zip(words, reading, strict=True))),
-        ]
+        m.d.sync += reading.eq(Mux(access.read, here, 0))
+        of_words = (Mux(read, shown[word], 0) for word, read in zip(words, reading, strict=True))
+        m.d.comb += self.shown.eq(any_of(of_words))
         return m

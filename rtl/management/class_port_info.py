@@ -35,13 +35,13 @@ class CcClassPortInfo(wiring.Component):
 
     Members:
         access: to the page of congestion control; a write is visible in the next cycle.
-        rdata: two cycles after a read what was visible in the cycle between, else 0.
+        shown: in the cycle after a read what is visible in it, else 0.
         wanted, wanted_next: TrapLID is not 0, as visible in this cycle, in the next.
         taken: step 0 of a trap is in this cycle. `destination`: what is visible then, from the next cycle on.
     """
 
     access: In(PageAccess)
-    rdata: Out(DATA_BITS)
+    shown: Out(DATA_BITS)
     wanted: Out(1)
     wanted_next: Out(1)
     taken: In(1)
@@ -75,8 +75,7 @@ class CcClassPortInfo(wiring.Component):
             m.d.sync += [getattr(self.destination, name).eq(value) for name, value in stored.items()]
 
         reading = Signal(len(words))
-        m.d.sync += [
-            reading.eq(Mux(access.read, here, 0)),
-            self.rdata.eq(any_of(Mux(read, any_of(shown[word]), 0) for word, read in zip(words, reading, strict=True))),
-        ]
+        m.d.sync += reading.eq(Mux(access.read, here, 0))
+        of_words = (Mux(read, any_of(shown[word]), 0) for word, read in zip(words, reading, strict=True))
+        m.d.comb += self.shown.eq(any_of(of_words))
         return m

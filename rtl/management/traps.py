@@ -19,8 +19,8 @@ from wire.port_info import PORT_INFO
 
 __all__ = ["Traps"]
 
-_COUNT_BITS = 32
-"""The lower half of a TransactionID."""
+_COUNT_BITS = 16
+"""Of a TransactionID, whose lower half has zeros before them."""
 
 _CODE_BITS = PORT_INFO["subnet_timeout"].width
 _UNIT_BITS = 10

@@ -43,12 +43,11 @@ async def write(ctx: Any, dut: CcKey, word: int, value: int) -> None:
 
 
 async def read(ctx: Any, dut: CcKey, word: int) -> int:
-    """What is visible in the next cycle; this is the one after that."""
+    """What is visible in the next cycle, which this is then."""
     access(ctx, dut, word, read=1)
     await ctx.tick()
     ctx.set(dut.access, {})
-    await ctx.tick()
-    return int(ctx.get(dut.rdata))
+    return int(ctx.get(dut.shown))
 
 
 async def judge(ctx: Any, dut: CcKey, key: int, *, get: bool = False) -> bool:
