@@ -78,7 +78,7 @@ class Switch(Node):
         self._limits = [port.limits for port in self.ports if port.limits is not None]
         self.bus = Bus(kernel, self)
         self.agent = PortZero(matcher, self.bus, self.ports, range(1, ports + 1), parameters, node, identity).agent
-        self._congestion = CongestionWindows(settings, log, self.agent.cc_key)
+        self._congestion = CongestionWindows(settings, log, self.agent.cc_key, self.agent.cc_class_port_info)
 
     # What a port asks (sections 3.3 and 3.5).
 

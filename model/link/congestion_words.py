@@ -22,14 +22,14 @@ class CongestionWords:
     """An attribute whose words may be written: what is in a word and no field takes no write.
 
     Attributes:
-        record: its fields, as visible; 0 at reset.
+        record: its fields, as visible; at reset as the layout has them by default.
     """
 
     def __init__(self, layout: Layout, writable: Mapping[str, int]) -> None:
         """`writable` are the bits of fields that take writes."""
         self.record: Record = layout.record()
         self._layout = layout
-        self._writable = layout.to_int(writable)
+        self._writable = layout.to_int({field.name: writable.get(field.name, 0) for field in layout.fields})
         self._rest = 8 * (CC_DATA_BYTES - layout.size_bytes)  # bits of the words' end, behind the attribute
 
     def read(self, word: int) -> int:

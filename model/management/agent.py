@@ -1,11 +1,11 @@
 """A node's management agent, which works on one packet at a time (docs/management.md, sections 2 to 7)."""
 
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from types import MappingProxyType
 from typing import Final
 
-from wire.codes import PortState
-from wire.congestion_control import CC_CLASS_VERSION
+from wire.codes import QP_GSI, PortState
+from wire.congestion_control import CC_CLASS_VERSION, CcAttribute
 from wire.crc import icrc_good
 from wire.headers import LRH
 from wire.layout import Record
@@ -21,6 +21,7 @@ from ..kernel import DECIDE, UPDATE, Kernel
 from .agent_node import AgentNode
 from .attribute import NO_WORDS, READ_STEPS, Attribute, respond
 from .attributes import Attributes
+from .cc_class_port_info import CcClassPortInfo
 from .cc_key import CcKey
 from .congestion_attribute import congestion_attributes
 from .m_key import KeyCheck, Lease, check_key
@@ -28,7 +29,7 @@ from .mad_in_packet import answer_packet, gmp_in, is_smp, request_class, smp_in,
 from .perf_attribute import perf_attributes
 from .smi import FROM_HOST, TO_HOST, Toward, Way, answer_passage, pass_on, route
 from .steps import LAST, Steps, Work, answer_steps, trap_steps, window_steps
-from .traps import Traps, trap_packet
+from .traps import Traps, cc_trap_packet, trap_packet
 
 __all__ = ["Agent"]
 
@@ -43,6 +44,8 @@ _OF_TRANSPORT: Final = {KeyViolation.P_KEY: TrapNumber.BAD_P_KEY, KeyViolation.Q
 """What an adapter tells of because its host says so."""
 _DATA_VALID: Final = 0x000F
 """What the trap about a P_Key that a switch rejects knows of the packet: LIDs, P_Key and SL, not QPs and GIDs."""
+_ASKED: Final = ("method", "attribute_id", "attribute_modifier")
+"""What the traps about a wrong M_Key and a wrong CC_Key tell of a request."""
 _NO_DETAILS: Final[Mapping[str, int]] = MappingProxyType({})
 _ADAPTER_LINK: Final = 0
 _ADAPTER_HOST: Final = 1
@@ -57,6 +60,7 @@ class Agent:
     Attributes:
         lease_second: the node's register LEASE_SECOND, for the node to read, and to write in phase `UPDATE`.
         cc_key: likewise a switch's CongestionKeyInfo.
+        cc_class_port_info: likewise its ClassPortInfo of congestion control.
     """
 
     def __init__(self, kernel: Kernel, node: AgentNode, parameters: NodeParameters, identity: NodeIdentity) -> None:
@@ -76,6 +80,7 @@ class Agent:
         self._perf_attributes = perf_attributes(node, parameters, identity.port)
         self._congestion_attributes = congestion_attributes(node, parameters)
         self.cc_key = CcKey(kernel)
+        self.cc_class_port_info = CcClassPortInfo(kernel, self._look_at_traps)
         self._steps = Steps(kernel)
         self._lease = Lease(kernel, self._lease_expired)
         self._free = True
@@ -176,30 +181,39 @@ class Agent:
 
     def _become_free(self, _: None) -> None:
         """Free in the current cycle, unless a trap is due in it."""
-        if self._is_trap_due():
-            self._begin_trap()
+        due = self._due()
+        if due:
+            self._begin_trap(due)
         else:
             self._free = True
             self._node.freed()
 
     def _look_at_traps(self, _: None) -> None:
         """A trap may have become due in the current cycle."""
-        if self._free and self._is_trap_due():
+        due = self._due() if self._free else ()
+        if due:
             self._free = False
             self._node.taken_by_trap()
-            self._begin_trap()
+            self._begin_trap(due)
 
-    def _is_trap_due(self) -> bool:
-        # MasterSMLID is not 0: it was not when a trap became pending, and no Set makes it 0 again.
-        return (
+    def _due(self) -> Collection[TrapNumber]:
+        """The traps that are due in the current cycle."""
+        may_send = (
             bool(self._traps.pending)
             and self._port_info.own.lid != 0
             and self._kernel.now >= self._trap_timer_ends
             and (self._is_switch or self._node.is_active())
         )
+        return [trap for trap in self._traps.pending if self._told_lid(trap)] if may_send else ()
 
-    def _begin_trap(self) -> None:
-        work = self._send_trap(self._traps.next())
+    def _told_lid(self, trap: TrapNumber) -> int:
+        """The LID that a trap goes to, as visible in the current cycle; 0 if there is nobody to tell."""
+        if trap == TrapNumber.BAD_CC_KEY:
+            return self.cc_class_port_info.record.trap_lid
+        return self._port_info.own.master_sm_lid
+
+    def _begin_trap(self, due: Collection[TrapNumber]) -> None:
+        work = self._send_trap(self._traps.next(due))
         self._kernel.at(self._kernel.now + 1, DECIDE, self._steps.start, (work, trap_steps()))
 
     def _offer(self, packet: tuple[bytes, int, int]) -> None:
@@ -261,12 +275,17 @@ class Agent:
         mad = gmp_in(data)
         check = self.cc_key.check(mad.method, mad.cc_key, self.lease_second)
         if check == KeyCheck.VIOLATION:
-            yield _LAST_WITHOUT_ANSWER
-            self._finish_without_packet()
+            details = {"slid": LRH["slid"].read(data), "qp": QP_GSI, "cc_key": mad.cc_key}
+            self._trap_event(TrapNumber.BAD_CC_KEY, details | {name: mad[name] for name in _ASKED})
+        elif mad.method != MadMethod.TRAP_REPRESS:
+            hides_key = check == KeyCheck.ANSWERED_WITHOUT_KEY
+            answering = respond(self._congestion_attributes, mad, arrival, hides_key, CC_CLASS_VERSION)
+            yield from self._answer_gmp(data, arrival, slot, answering)
             return
-        hides_key = check == KeyCheck.ANSWERED_WITHOUT_KEY
-        answering = respond(self._congestion_attributes, mad, arrival, hides_key, CC_CLASS_VERSION)
-        yield from self._answer_gmp(data, arrival, slot, answering)
+        elif mad.attribute_id == CcAttribute.NOTICE:
+            self._traps.repress_cc(mad.transaction_id)
+        yield _LAST_WITHOUT_ANSWER
+        self._finish_without_packet()
 
     def _answer_gmp(self, data: bytes, arrival: int, slot: int, answering: Generator[int, None, Record]) -> Work:
         """The answer to a request of a general service, made in steps behind those that its way takes."""
@@ -275,9 +294,15 @@ class Agent:
         output = yield from self._output(TO_HOST if from_host else route(lrh.slid))
         answer = yield from answering
         yield LAST
-        if output is not None and not from_host:
-            slot = self._attributes.sl_to_vl.vl_of_answer(output + 1, lrh.sl)
-        self._finish(answer_packet(data, answer), output if slot < self._vls else None, slot)
+        if from_host:
+            self._finish(answer_packet(data, answer), output, slot)
+        else:
+            self._finish_gmp(answer_packet(data, answer), output)
+
+    def _finish_gmp(self, data: bytes, output: int | None) -> None:
+        """As `_finish`: a MAD of a general service leaves by a link on the VL of its SL."""
+        slot = 0 if output is None else self._attributes.sl_to_vl.vl_of_gmp(output + 1, LRH["sl"].read(data))
+        self._finish(data, output if slot < self._vls else None, slot)
 
     def _output(self, way: Way) -> Generator[int, None, int | None]:
         """The output that a `Way` names; None if it leads nowhere."""
@@ -307,12 +332,9 @@ class Agent:
         details = {
             "lid": slid,
             "dr_slid": smp.dr_slid if is_directed(smp) else 0,
-            "method": smp.method,
-            "attribute_id": smp.attribute_id,
-            "attribute_modifier": smp.attribute_modifier,
             "m_key": smp.m_key,
         }
-        self._trap_event(TrapNumber.BAD_M_KEY, details)
+        self._trap_event(TrapNumber.BAD_M_KEY, details | {name: smp[name] for name in _ASKED})
 
     def _lease_expired(self) -> None:
         self._port_info.change_own(m_key_protect_bits=0)
@@ -326,7 +348,7 @@ class Agent:
     def _trap_event(self, trap: TrapNumber, details: Mapping[str, int] = _NO_DETAILS) -> None:
         """An event of a trap in the current cycle; the trap is pending in the next but one, if there is somebody to
         tell."""
-        is_told = self._port_info.own.master_sm_lid != 0
+        is_told = self._told_lid(trap) != 0
         self._kernel.at(self._kernel.now + 2, UPDATE, self._note_event, (trap, details, is_told))
 
     def _note_event(self, event: tuple[TrapNumber, Mapping[str, int], bool]) -> None:
@@ -341,7 +363,15 @@ class Agent:
         own = self._port_info.own
         self._trap_timer_ends = self._kernel.now + (_TRAP_TIMER_CYCLES << own.subnet_timeout)
         self._kernel.at(self._trap_timer_ends, DECIDE, self._look_at_traps)
-        data = trap_packet(trap, self._traps.pending[trap], self._producer, own, self._details(trap))
+        number, details = self._traps.pending[trap], self._details(trap)
+        if trap == TrapNumber.BAD_CC_KEY:
+            target = self.cc_class_port_info.record
+            data = cc_trap_packet(number, self._producer, own.lid, target, details)
+            output = yield from self._output(route(target.trap_lid))
+            yield LAST
+            self._finish_gmp(data, output)
+            return
+        data = trap_packet(trap, number, self._producer, own, details)
         at_own_host = not self._is_switch and own.master_sm_lid >> own.lmc == own.lid >> own.lmc
         output = yield from self._output(TO_HOST if at_own_host else route(own.master_sm_lid))
         yield LAST

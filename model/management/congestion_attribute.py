@@ -107,7 +107,7 @@ def congestion_attributes(node: AgentNode, parameters: NodeParameters) -> dict[i
     if not isinstance(parameters, SwitchParameters):
         return {}
     return {
-        CcAttribute.CLASS_PORT_INFO: _Window(node, CcAttribute.CLASS_PORT_INFO, range(8, 26)),
+        CcAttribute.CLASS_PORT_INFO: _SettableWindow(node, CcAttribute.CLASS_PORT_INFO, range(8, 26)),
         CcAttribute.CONGESTION_INFO: _Window(node, CcAttribute.CONGESTION_INFO, range(8, 9)),
         CcAttribute.CONGESTION_KEY_INFO: _KeyInfo(node, CcAttribute.CONGESTION_KEY_INFO, range(8, 12)),
         CcAttribute.CONGESTION_LOG: _Window(node, CcAttribute.CONGESTION_LOG, range(55)),

@@ -3,10 +3,7 @@
 from typing import Final
 
 from wire.congestion_control import (
-    CC_CLASS_PORT_INFO,
-    CC_CLASS_VERSION,
     CC_DATA_BYTES,
-    CC_RESP_TIME,
     CONGESTION_INFO,
     CONGESTION_TIME_STAMP,
     SWITCH_CONGESTION_INFO,
@@ -17,6 +14,7 @@ from wire.registers import DATA_BITS, congestion_address
 from ..link.congestion_log import CongestionLog
 from ..link.congestion_settings import CongestionSettings
 from ..link.congestion_words import word_of_data
+from .cc_class_port_info import CcClassPortInfo
 from .cc_key import CcKey
 
 __all__ = ["CongestionWindows"]
@@ -31,7 +29,6 @@ _PLACES: Final[dict[int, tuple[int, int]]] = {
 """Attribute and word of each offset."""
 _NOWHERE: Final = (0, 0)
 _CONSTANTS: Final[dict[int, bytes]] = {
-    CcAttribute.CLASS_PORT_INFO: CC_CLASS_PORT_INFO.pack(class_version=CC_CLASS_VERSION, resp_time_value=CC_RESP_TIME),
     CcAttribute.CONGESTION_INFO: CONGESTION_INFO.pack(congestion_info=SWITCH_CONGESTION_INFO),
 }
 
@@ -39,10 +36,13 @@ _CONSTANTS: Final[dict[int, bytes]] = {
 class CongestionWindows:
     """The windows of page `CONGESTION_PAGE`. What is in none of them reads 0 and takes no write."""
 
-    def __init__(self, settings: CongestionSettings, log: CongestionLog, key: CcKey) -> None:
+    def __init__(
+        self, settings: CongestionSettings, log: CongestionLog, key: CcKey, class_port_info: CcClassPortInfo
+    ) -> None:
         self._settings = settings
         self._log = log
         self._key = key
+        self._class_port_info = class_port_info
 
     def read(self, offset: int) -> int:
         """A word, as visible in the current cycle. What this clears is so in the next."""
@@ -52,6 +52,8 @@ class CongestionWindows:
                 return self._log.read(word)
             case CcAttribute.CONGESTION_KEY_INFO:
                 return self._key.read(word)
+            case CcAttribute.CLASS_PORT_INFO:
+                return self._class_port_info.read(word)
             case CcAttribute.SWITCH_CONGESTION_SETTING:
                 return self._settings.read(word)
             case CcAttribute.TIME_STAMP:
@@ -71,3 +73,5 @@ class CongestionWindows:
             self._settings.write(word, value)
         elif attribute == CcAttribute.CONGESTION_KEY_INFO:
             self._key.write(word, value)
+        elif attribute == CcAttribute.CLASS_PORT_INFO:
+            self._class_port_info.write(word, value)

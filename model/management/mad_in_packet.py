@@ -8,7 +8,7 @@ from wire.congestion_control import CC_MAD
 from wire.crc import ICRC_BYTES, icrc
 from wire.headers import BTH, DETH, GRH, GRH_IP_VER, GRH_NXT_HDR_BTH, LRH
 from wire.layout import Layout, Record
-from wire.mad import BASE_VERSION, MAD_BYTES, MAD_HEADER, MadMethod, MgmtClass
+from wire.mad import BASE_VERSION, GET_SET, MAD_BYTES, MAD_HEADER, MadMethod, MgmtClass
 from wire.opcodes import Opcode
 from wire.pma import PERF_MAD
 from wire.smp import unpack_smp
@@ -30,7 +30,11 @@ _SMP_CLASSES: Final = (MgmtClass.SUBN_LID_ROUTED, MgmtClass.SUBN_DIRECTED_ROUTE)
 
 _GMP_LAYOUTS: Final[dict[int, Layout]] = {MgmtClass.PERF: PERF_MAD, MgmtClass.CONGESTION_CONTROL: CC_MAD}
 """By their classes."""
-_GMP_METHODS: Final = (MadMethod.GET, MadMethod.SET)
+_GMP_METHODS: Final[dict[int, frozenset[MadMethod]]] = {
+    MgmtClass.PERF: GET_SET,
+    MgmtClass.CONGESTION_CONTROL: GET_SET | {MadMethod.TRAP_REPRESS},
+}
+_NO_METHODS: Final[frozenset[MadMethod]] = frozenset()
 _KNOWN_BY: Final[tuple[tuple[Layout, int, str, int], ...]] = (
     (LRH, _LRH_AT, "lnh", LNH.IBA_LOCAL),
     (BTH, _BTH_AT, "opcode", Opcode.UD_SEND_ONLY),
@@ -85,8 +89,8 @@ def request_class(data: bytes) -> int:
     if is_multicast_lid(LRH["dlid"].read(data)):
         return 0
     mgmt_class = MAD_HEADER["mgmt_class"].read(data, _MAD_AT)
-    is_known = mgmt_class in _GMP_LAYOUTS and MAD_HEADER["method"].read(data, _MAD_AT) in _GMP_METHODS
-    return mgmt_class if is_known else 0
+    methods = _GMP_METHODS.get(mgmt_class, _NO_METHODS)
+    return mgmt_class if MAD_HEADER["method"].read(data, _MAD_AT) in methods else 0
 
 
 def is_perf_request(data: bytes) -> bool:

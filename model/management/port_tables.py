@@ -101,7 +101,7 @@ class SlToVlMappingTable(StoredBlock):
             return None
         return modifier
 
-    def vl_of_answer(self, output_port: int, sl: int) -> int:
+    def vl_of_gmp(self, output_port: int, sl: int) -> int:
         """The VL on which the agent sends by a port, as stored; an adapter ignores the port."""
         which = 0 if self._ports is None else SL_TO_VL_MODIFIER.to_int(input_port=0, output_port=output_port)
         return SL_TO_VL_MAPPING_TABLE.unpack(self.block(which))[sl]

@@ -2,15 +2,28 @@
 
 import pytest
 
+from tests.agent_steps import of_trap
 from tests.model.link.partitions import arrival, checking, iba, post, raw
+from wire.codes import Q_KEY_GSI
+from wire.congestion_control import (
+    CC_CLASS_PORT_INFO,
+    CC_MAD,
+    CC_NOTICE,
+    CC_RESP_TIME,
+    CONGESTION_KEY_INFO,
+    CcAttribute,
+    cc_request,
+)
+from wire.headers import DETH
 from wire.mad import MadMethod, MgmtClass, mad_data
+from wire.mad_packet import gmp_packet
 from wire.notice import NOTICE, TrapNumber, details_of
-from wire.packet import build
+from wire.packet import build, parse
 from wire.port_info import PORT_INFO
-from wire.registers import Detail, PartitionCheck, mft_address, port_address
+from wire.registers import Detail, PartitionCheck, congestion_address, lft_address, mft_address, port_address
 from wire.sma import SmaAttribute
 from wire.smp import smp_request, unpack_smp
-from wire.stimulus import KeyViolation, Operation, WrongKey
+from wire.stimulus import KeyViolation, Operation, Post, WrongKey
 from wire.trace import Kind, Verdict
 from wire.trace_layout import RxData
 
@@ -246,3 +259,99 @@ def test_a_wrong_key_found_while_the_adapter_is_reset_is_lost(star, ready):
         bench._give(ready + 1000 + late, Operation.KEY_VIOLATION, 2, *WRONG.args())
     bench.run(ready + 5000)
     assert traps(bench) == []
+
+
+# Of a CC_Key.
+
+CCM_LID = 1
+"""The congestion control manager is at adapter 1, too."""
+CC_KEY = 0xCC
+
+
+def cc_window(bench, cycle, attribute, layout, **fields):
+    """The words of an attribute are written over the test bus."""
+    data = layout.pack(fields)
+    for word in range(8, -(-layout.size_bytes // 4)):
+        value = int.from_bytes(data[4 * word : 4 * word + 4].ljust(4, b"\0"), "big")
+        bench.write(0, congestion_address(attribute, word), value, cycle + word)
+
+
+def of_congestion_manager(star, ready, timeout=SLOW, **switch):
+    """A switch with a CC_Key and a congestion control manager; host 2's request at ready + 1000 has a wrong one."""
+    bench = star(2, vls=2, **switch)
+    info = PORT_INFO.pack(lid=SWITCH_LID, master_sm_lid=SM_LID, subnet_timeout=timeout)
+    bench.smp(ready, 1, smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info, transaction_id=1, path=(1,)))
+    bench.write(0, lft_address(SWITCH_LID), 0, 990)
+    target = {"trap_lid": CCM_LID, "trap_sl": 1, "trap_p_key": 0xFFFF, "trap_qp": 1, "trap_q_key": Q_KEY_GSI}
+    cc_window(bench, ready + 700, CcAttribute.CLASS_PORT_INFO, CC_CLASS_PORT_INFO, **target)
+    cc_window(bench, ready + 800, CcAttribute.CONGESTION_KEY_INFO, CONGESTION_KEY_INFO, cc_key=CC_KEY)
+    cc_ask(bench, ready + 1000, 2, MadMethod.SET, CcAttribute.SWITCH_CONGESTION_SETTING, cc_key=5)
+    return bench
+
+
+def cc_ask(bench, cycle, host, method, attribute, transaction_id=7, **fields):
+    mad = cc_request(method, attribute, transaction_id=transaction_id, **fields)
+    bench.posts.append(Post(cycle, host, 0, gmp_packet(mad, host, SWITCH_LID).data))
+
+
+def cc_traps(bench):
+    """(cycle, slot, MAD) of those that adapter 1's host has."""
+    packets = [(one.cycle, one.slot, parse(one.data)) for one in bench.delivered if one.node == 1]
+    mads = [(cycle, slot, CC_MAD.unpack(packet.payload)) for cycle, slot, packet in packets if packet.bth.dest_qp == 1]
+    return [entry for entry in mads if entry[2].method == MadMethod.TRAP]
+
+
+def test_a_switch_tells_its_congestion_control_manager_of_a_wrong_cc_key(star, ready):
+    bench = of_congestion_manager(star, ready).run(ready + 5000)
+    ((_, slot, mad),) = cc_traps(bench)
+    notice = CC_NOTICE.unpack(mad_data(mad))
+    assert (slot, mad.transaction_id, notice.issuer_lid, notice.issuer_gid) == (1, 1, SWITCH_LID, 0)
+    details = details_of(notice)
+    asked = {"method": MadMethod.SET, "attribute_id": CcAttribute.SWITCH_CONGESTION_SETTING, "cc_key": 5}
+    assert details == details.layout.record(asked, slid=2, qp=1)
+
+
+def test_the_manager_sets_where_it_is_told_and_ends_it(star, ready):
+    """All by requests of its own: ClassPortInfo is set and read back, the trap comes there, and is repressed."""
+    bench = of_congestion_manager(star, ready, timeout=0)
+    target = CC_CLASS_PORT_INFO.pack(trap_lid=CCM_LID, trap_sl=2, trap_p_key=0x7FFF, trap_qp=1, trap_q_key=6)
+    cc_ask(bench, ready + 900, 1, MadMethod.SET, CcAttribute.CLASS_PORT_INFO, data=target, cc_key=CC_KEY)
+    cc_ask(bench, ready + 4500, 1, MadMethod.TRAP_REPRESS, CcAttribute.NOTICE, 1, cc_key=CC_KEY)
+    bench.run(ready + 9000)
+    packets = [parse(one.data) for one in bench.delivered if one.node == 1 and one.slot < 2]
+    mads = [CC_MAD.unpack(packet.payload) for packet in packets]
+    answer, *traps = mads
+    held = CC_CLASS_PORT_INFO.unpack(mad_data(answer))
+    fixed = {"class_version": 2, "capability_mask": 1, "resp_time_value": CC_RESP_TIME}
+    assert (answer.status, held) == (0, CC_CLASS_PORT_INFO.unpack(target).replace(**fixed))
+    assert [mad.transaction_id for mad in traps] == [1, 1, 1]
+    assert {(one.lrh.sl, one.bth.p_key, one.header(DETH).q_key) for one in packets[1:]} == {(2, 0x7FFF, 6)}
+
+
+def test_one_that_has_no_room_on_its_data_vl_is_dropped_and_sent_with_its_next_turn(star, ready):
+    """While host 1's link is lost there is room for one; the agent answers others meanwhile."""
+    bench = of_congestion_manager(star, ready, timeout=0)
+    bench.link(ready + 1100, 0, False)
+    bench.link(ready + 5500, 0, True)
+    for cycle in range(ready + 1600, ready + 5000, 900):
+        bench.smp(cycle, 2, smp_request(MadMethod.GET, SmaAttribute.NODE_INFO, transaction_id=2, path=(1,)))
+    bench.run(ready + 9000)
+    on_vl = [one.cycle for one in bench.of(Kind.SEND, 0, 0, ready + 1000) if one.a == 1]
+    first, second = on_vl[:2]
+    assert second > ready + 5500
+    assert second - first > 4 * 1026
+    assert sum(one.node == 2 and one.slot == 2 for one in bench.delivered) == 4
+    assert {mad.transaction_id for *_, mad in cc_traps(bench)} == {1}
+
+
+def test_a_bus_write_of_the_trap_lid_lets_a_pending_trap_go(star, ready):
+    """It is visible two cycles after it is given, and takes the free agent in that cycle."""
+    bench = of_congestion_manager(star, ready, timeout=0)
+    word = congestion_address(CcAttribute.CLASS_PORT_INFO, 23)
+    bench.write(0, word, 0, ready + 1600)
+    given = ready + 4000
+    bench.write(0, word, CCM_LID << 16 | 0xFFFF, given)
+    bench.run(given + 1000)
+    on_vl = [one.cycle for one in bench.of(Kind.SEND, 0, 0, ready + 1000) if one.a == 1]
+    assert len(on_vl) == 2
+    assert on_vl[1] == given + 2 + 2 + len(of_trap()) + 1

@@ -76,6 +76,14 @@ def test_one_to_a_multicast_lid_is_none(mad):
         assert is_request == dict.fromkeys(MULTICAST_ENDS, 0) | {0xBFFF: mad.mgmt_class, 0xFFFF: mad.mgmt_class}
 
 
+@pytest.mark.parametrize("grh", [None, GRH_FIELDS])
+def test_only_congestion_control_is_asked_to_repress_a_trap(grh):
+    repress = cc_request(MadMethod.TRAP_REPRESS, CcAttribute.NOTICE, transaction_id=5)
+    of_perf = GET.replace(method=MadMethod.TRAP_REPRESS)
+    found = [request_class(gmp_packet(mad, 8, 9, grh=grh).data) for mad in (repress, of_perf)]
+    assert found == [MgmtClass.CONGESTION_CONTROL, 0]
+
+
 def test_a_short_packet_is_none():
     assert not is_perf_request(build_ud_send(slid=1, dlid=2, dest_qp=1, src_qp=1, q_key=0x80010000, payload=b"").data)
 

@@ -22,6 +22,7 @@ from wire.switch_info import SWITCH_INFO
 DOWN, INITIALIZE, ARMED, ACTIVE, DEFER = (PortState(code) for code in range(1, 6))
 LINK_STATE, LOCAL, BAD_KEY = TrapNumber.LINK_STATE_CHANGE, TrapNumber.LOCAL_CHANGES, TrapNumber.BAD_M_KEY
 P_KEY, Q_KEY, AT_SWITCH = TrapNumber.BAD_P_KEY, TrapNumber.BAD_Q_KEY, TrapNumber.BAD_P_KEY_AT_SWITCH
+CC_KEY = TrapNumber.BAD_CC_KEY
 LID, SM_LID, SM_SL = 21, 33, 5
 TIMEOUT = 3
 AGAIN = 1024 << TIMEOUT
@@ -342,17 +343,26 @@ def test_traps_take_turns():
     pending = Traps()
     for trap in (BAD_KEY, LINK_STATE, LOCAL):
         pending.event(trap)
-    assert [pending.next() for _ in range(4)] == [LINK_STATE, LOCAL, BAD_KEY, LINK_STATE]
+    assert [pending.next(pending.pending) for _ in range(4)] == [LINK_STATE, LOCAL, BAD_KEY, LINK_STATE]
     pending.repress(LOCAL << 32 | 1)
-    assert [pending.next() for _ in range(3)] == [BAD_KEY, LINK_STATE, BAD_KEY]
+    assert [pending.next(pending.pending) for _ in range(3)] == [BAD_KEY, LINK_STATE, BAD_KEY]
+
+
+def test_one_that_is_not_due_is_passed_over():
+    traps = Traps()
+    assert [traps.next(due) for due in ([BAD_KEY], [LINK_STATE, CC_KEY], [LINK_STATE, CC_KEY])] == [
+        BAD_KEY,
+        CC_KEY,
+        LINK_STATE,
+    ]
 
 
 def test_the_turns_of_all_traps():
     pending = Traps()
-    order = (LINK_STATE, LOCAL, BAD_KEY, P_KEY, Q_KEY, AT_SWITCH)
+    order = (LINK_STATE, LOCAL, BAD_KEY, P_KEY, Q_KEY, AT_SWITCH, CC_KEY)
     for trap in sorted(order, reverse=True):
         pending.event(trap)
-    assert [pending.next() for _ in range(7)] == [*order, LINK_STATE]
+    assert [pending.next(pending.pending) for _ in range(8)] == [*order, LINK_STATE]
 
 
 def test_events_are_counted_in_32_bits():
