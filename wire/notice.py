@@ -85,7 +85,7 @@ NOTICE: Final = Layout(
 """64 bytes. Where ``is_generic`` is 0, ``producer_type`` is a vendor and ``trap_number`` a device of it."""
 
 NOTICE_WITH_ISSUER: Final = Layout("Notice", 80, [*NOTICE.fields, Field("issuer_gid", 512, 128, meaning=GID)])
-"""As all classes but subnet management have it, whose SMPs have no place for more: 80 bytes."""
+"""As all classes but subnet management have it, whose SMPs have no place for more, and as Reports have it: 80 bytes."""
 
 _LID: Final = Field("lid", 16, 16)
 _GID_EVENT: Final = Layout("Notice details, GID", 54, [Field("gid", 48, 128, meaning=GID)])

@@ -216,8 +216,6 @@ INFORM_INFO_RECORD: Final = Layout(
 )
 """A subscription; 60 bytes (IBTA vol 1, 15.2.5.12)."""
 
-"""A notice in a Report: with the GID of its issuer, 80 bytes (IBTA vol 1, 13.4.8.2)."""
-
 SA_RECORDS: Final[Mapping[int, Layout]] = {
     SaAttribute.CLASS_PORT_INFO: CLASS_PORT_INFO,
     SaAttribute.NOTICE: NOTICE_WITH_ISSUER,

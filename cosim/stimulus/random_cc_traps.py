@@ -13,11 +13,12 @@ from cosim.stimulus.random_congestion import has_congestion_control
 from cosim.stimulus.random_settings import random_gap, random_times, switch_ports
 from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import LID_MULTICAST_MIN, SERVICE_LEVELS, VL15
+from wire.codes import LID_MULTICAST_MIN, P_KEY_DEFAULT, Q_KEY_GSI, QP_GSI, SERVICE_LEVELS, VL15
 from wire.congestion_control import CC_CLASS_PORT_INFO, CONGESTION_KEY_INFO, CcAttribute, cc_request
 from wire.layout import Record
 from wire.mad import MadMethod
 from wire.mad_packet import gmp_packet, smp_packet
+from wire.parameters import SwitchParameters
 from wire.pma import perf_request
 from wire.port_info import PORT_INFO
 from wire.sma import SmaAttribute
@@ -33,8 +34,8 @@ _DESTINATION_GAP: Final = (200, 6_000)
 _REQUEST_GAP: Final = (300, 3_000)
 _FIRST_REQUEST: Final = 700
 _WORDS: Final = tuple(CC_CLASS_PORT_INFO[f"trap_{name}"].offset_bits // 32 for name in ("sl", "lid", "qp", "q_key"))
-_LID_WORD: Final = _WORDS[1]
-_LID_SHIFT: Final = 16
+_SL_WORD, _LID_WORD = _WORDS[:2]
+_SL_SHIFT, _LID_SHIFT = (-CC_CLASS_PORT_INFO[f"trap_{name}"].end_bits % 32 for name in ("sl", "lid"))
 _NOBODY_SHARE: Final = 0.2
 _BURST_SHARE: Final = 0.1
 """Of changes of who is told, those that come again every few cycles: at times one is in the very cycle of what else
@@ -66,6 +67,8 @@ def random_trap_destinations(topology: Topology, seed: int, start: int, end: int
     hosts = list(topology.lids.values())
 
     def word_written(word: int) -> int:
+        if word == _SL_WORD:
+            return random.choice(_service_levels(topology)) << _SL_SHIFT | random.getrandbits(_SL_SHIFT)
         if word != _LID_WORD:
             return random.getrandbits(32)
         nobody, elsewhere = random.random() < _NOBODY_SHARE, random.random() < _NOBODY_SHARE
@@ -73,7 +76,9 @@ def random_trap_destinations(topology: Topology, seed: int, start: int, end: int
         return (0 if nobody else lid) << _LID_SHIFT | random.getrandbits(16)
 
     for name in dict.fromkeys(port.node for port in ports):
-        yield from _write(topology, start, name, _LID_WORD, random.choice(hosts) << _LID_SHIFT | 0xFFFF)
+        values = (0, random.choice(hosts) << _LID_SHIFT | P_KEY_DEFAULT, QP_GSI, Q_KEY_GSI)
+        for word, value in zip(_WORDS, values, strict=True):
+            yield from _write(topology, start, name, word, value)
     until = start
     for cycle in random_times(random, _DESTINATION_GAP, start, end):
         if cycle < until:
@@ -118,14 +123,20 @@ def random_cc_trap_requests(topology: Topology, seed: int, start: int, end: int)
             )
             yield _of_vl15(topology, number, cycle, host, smp)
             continue
-        vls, of_host = topology.fabric.nodes[behind[host]].vls, topology.vls(Port(host, 1))
-        sl = random.choice([sl for sl in range(SERVICE_LEVELS) if sl % vls < of_host])
+        sl = random.choice(_service_levels(topology))
         vl = topology.vl(Port(host, 1), sl)
         grh = {"ip_ver": 6, "nxt_hdr": 0x1B, "hop_lmt": 1} if random.random() < _GRH_SHARE else None
         mad = _request(topology, random, number)
         to = agent_lid(topology, behind[host])
         data = gmp_packet(mad, topology.lids[host], to, vl=vl, sl=sl, psn=number, grh=grh).data
         yield Packet(0, number, cycle, host, None, slot_of_vl(vl, topology.fabric.nodes[host].vls), vl, data)
+
+
+def _service_levels(topology: Topology) -> list[int]:
+    """Those on which all hosts hear what an agent sends."""
+    vls = {node.vls for node in topology.fabric.nodes.values() if isinstance(node, SwitchParameters)}
+    fewest = min(topology.vls(Port(host, 1)) for host in topology.lids)
+    return [sl for sl in range(SERVICE_LEVELS) if all(sl % of_switch < fewest for of_switch in vls)]
 
 
 def _of_vl15(topology: Topology, number: int, cycle: int, host: str, smp: Record) -> Packet:
@@ -147,7 +158,7 @@ def _request(topology: Topology, random: Random, number: int) -> Record:
             )
         case 1:
             told = CC_CLASS_PORT_INFO.pack(
-                trap_sl=random.randrange(SERVICE_LEVELS),
+                trap_sl=random.choice(_service_levels(topology)),
                 trap_lid=random.choice([0, *topology.lids.values()]),
                 trap_p_key=random.getrandbits(16),
                 trap_qp=random.getrandbits(24),

@@ -23,13 +23,13 @@ _TURN: Final = (
     TrapNumber.BAD_P_KEY_AT_SWITCH,
     TrapNumber.BAD_CC_KEY,
 )
-_EVENTS_BITS: Final = 32
-_EVENTS_MASK: Final = (1 << _EVENTS_BITS) - 1
+_NUMBER_SHIFT: Final = 32
+_EVENTS_MASK: Final = 0xFFFF
 
 
 def transaction_id(trap: TrapNumber, events: int) -> int:
-    """Of the latest of so many events of a trap, which are counted in 32 bits."""
-    return trap << _EVENTS_BITS | events & _EVENTS_MASK
+    """Of the latest of so many events of a trap, which are counted in 16 bits."""
+    return trap << _NUMBER_SHIFT | events & _EVENTS_MASK
 
 
 class Traps:

@@ -365,12 +365,12 @@ def test_the_turns_of_all_traps():
     assert [pending.next(pending.pending) for _ in range(8)] == [*order, LINK_STATE]
 
 
-def test_events_are_counted_in_32_bits():
+def test_events_are_counted_in_16_bits():
     pending = Traps()
     pending.event(LINK_STATE)
     assert pending.pending == {LINK_STATE: transaction_id(LINK_STATE, 1)} == {LINK_STATE: LINK_STATE << 32 | 1}
-    assert transaction_id(LINK_STATE, 0xFFFF_FFFF) == LINK_STATE << 32 | 0xFFFF_FFFF
-    assert transaction_id(LINK_STATE, 1 << 32) == LINK_STATE << 32
+    assert transaction_id(LINK_STATE, 0xFFFF) == LINK_STATE << 32 | 0xFFFF
+    assert transaction_id(LINK_STATE, 1 << 16) == LINK_STATE << 32
 
 
 def test_two_traps_of_a_switch_alternate(node):
