@@ -1,5 +1,6 @@
 """The agent behind port 0: SMI, SMA, the sender of traps, PMA, and congestion control (docs/management.md)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import Module, Mux, Signal, Value
@@ -14,7 +15,7 @@ from rtl.management.attribute_memory import AttributeMap
 from rtl.management.attribute_words import AttributeWords
 from rtl.management.bus_steps import BusSteps
 from rtl.management.cc_key import CcKey
-from rtl.management.class_port_info import CcClassPortInfo
+from rtl.management.class_port_info import CcClassPortInfo, TrapDestination, at_subnet_manager
 from rtl.management.decision import Decision
 from rtl.management.departure import Departure
 from rtl.management.identity import IdentitySignature, NodeStateSignature
@@ -106,6 +107,7 @@ class Agent(wiring.Component):
             connect(m, attribute.word, key_violations.word)
             connect(m, key_violations.counts, answer_word.key_counts)
             m.d.comb += key_violations.found.eq(self.node_state.key_violation.found)
+            self._send_traps_to(m, at_subnet_manager(settings.values.master_sm_lid, settings.values.master_sm_sl))
 
         # The packet comes, or a trap begins.
         connect(m, flipped(self.taking), work.taking)
@@ -187,6 +189,11 @@ class Agent(wiring.Component):
         ]
         return m
 
+    def _send_traps_to(self, m: Module, destination: Mapping[str, Value]) -> None:
+        parts: Any = m.submodules
+        m.d.comb += [getattr(parts.traps.destination, name).eq(value) for name, value in destination.items()]
+        m.d.comb += parts.departure.trap_lid.eq(destination["lid"])
+
     def _tell_of_keys(self, m: Module) -> None:
         """The latest packet with a wrong key, of those that the host finds, or that a switch's ports reject."""
         parts: Any = m.submodules
@@ -232,16 +239,19 @@ class Agent(wiring.Component):
 
         # Its trap.
         m.submodules.class_port_info = class_port_info = CcClassPortInfo()
-        connect(m, class_port_info.destination, parts.traps.destination)
+        destination = class_port_info.destination
+        self._send_traps_to(m, {name: getattr(destination, name) for name in TrapDestination.members})
         m.d.comb += [
             class_port_info.access.eq(self.congestion),
             class_port_info.taken.eq(parts.work.steps.first & parts.work.trap),
+            class_port_info.gmp_trap.eq(decision.task.gmp_trap),
+            class_port_info.sm_lid.eq(parts.settings.values.master_sm_lid),
+            class_port_info.sm_sl.eq(parts.settings.values.master_sm_sl),
             parts.traps.wanted.eq(class_port_info.wanted),
             parts.traps.wanted_next.eq(class_port_info.wanted_next),
             parts.traps.cc_violation.eq(decision.cc_violation),
             decision.gmp_trap.eq(parts.traps.sent[CC_TRAP]),
-            decision.trap_sl.eq(class_port_info.destination.sl),
-            parts.departure.trap_lid.eq(class_port_info.destination.lid),
+            decision.trap_sl.eq(destination.sl),
             parts.decode.before_data.eq(below(parts.work.steps.slot, SET_SLOT)),
         ]
         m.d.sync += self.congestion_rdata.eq(cc_key.shown | class_port_info.shown)

@@ -2,13 +2,14 @@
 
 from typing import Final
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.management.place import constant_words, fields_in_words, place
 from rtl.registers.bus import PageAccess
 from rtl.rotation import any_of
+from wire.codes import P_KEY_DEFAULT, Q_KEY_SMI, QP_SMI
 from wire.congestion_control import (
     CC_CAPABILITIES,
     CC_CLASS_PORT_INFO,
@@ -18,7 +19,7 @@ from wire.congestion_control import (
 )
 from wire.registers import DATA_BITS, congestion_address, place_of_address
 
-__all__ = ["CcClassPortInfo", "TrapDestination"]
+__all__ = ["CcClassPortInfo", "TrapDestination", "at_subnet_manager"]
 
 _STORED: Final = ("sl", "lid", "p_key", "qp", "q_key")
 _PLACES: Final = {name: place(CC_CLASS_PORT_INFO[f"trap_{name}"]) for name in _STORED}
@@ -27,7 +28,12 @@ _CONSTANT: Final = CC_CLASS_PORT_INFO.pack(
 )
 
 TrapDestination: Final = wiring.Signature({name: Out(where.width) for name, where in _PLACES.items()})
-"""TrapSL, TrapLID, TrapP_Key, TrapQP, TrapQ_Key."""
+"""Where a trap goes: TrapSL, TrapLID, TrapP_Key, TrapQP, TrapQ_Key, or a Subnet Manager's."""
+
+
+def at_subnet_manager(lid: Value, sl: Value) -> dict[str, Value]:
+    """A `TrapDestination`, by name: QP0 of the one that is there."""
+    return {"sl": sl, "lid": lid, "p_key": Const(P_KEY_DEFAULT), "qp": Const(QP_SMI), "q_key": Const(Q_KEY_SMI)}
 
 
 class CcClassPortInfo(wiring.Component):
@@ -37,7 +43,9 @@ class CcClassPortInfo(wiring.Component):
         access: to the page of congestion control; a write is visible in the next cycle.
         shown: in the cycle after a read what is visible in it, else 0.
         wanted, wanted_next: TrapLID is not 0, as visible in this cycle, in the next.
-        taken: step 0 of a trap is in this cycle. `destination`: what is visible then, from the next cycle on.
+        taken: step 0 of a trap is in this cycle. `gmp_trap`: it is congestion control's, else the Subnet Manager's, at
+            `sm_lid`, `sm_sl`.
+        destination: what is visible then, from the next cycle on.
     """
 
     access: In(PageAccess)
@@ -45,6 +53,9 @@ class CcClassPortInfo(wiring.Component):
     wanted: Out(1)
     wanted_next: Out(1)
     taken: In(1)
+    gmp_trap: In(1)
+    sm_lid: In(_PLACES["lid"].width)
+    sm_sl: In(_PLACES["sl"].width)
     destination: Out(TrapDestination)
 
     def elaborate(self, platform: object) -> Module:
@@ -71,8 +82,12 @@ class CcClassPortInfo(wiring.Component):
                 m.d.sync += stored[name].eq(where.of(access.wdata))
         with m.If(access.write & at[_PLACES["lid"].word]):
             m.d.comb += lid_next.eq(_PLACES["lid"].of(access.wdata))
+        to_sm = at_subnet_manager(self.sm_lid, self.sm_sl)
         with m.If(self.taken):
-            m.d.sync += [getattr(self.destination, name).eq(value) for name, value in stored.items()]
+            m.d.sync += [
+                getattr(self.destination, name).eq(Mux(self.gmp_trap, value, to_sm[name]))
+                for name, value in stored.items()
+            ]
 
         reading = Signal(len(words))
         m.d.sync += reading.eq(Mux(access.read, here, 0))

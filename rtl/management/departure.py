@@ -58,7 +58,7 @@ class Departure(Stage):
     """Follows the steps of one packet.
 
     Members:
-        settings: see `Settings`. `trap_lid` (switch): where congestion control's trap goes, from step 1 on.
+        settings: see `Settings`. `trap_lid`: where a trap goes, from step 1 on.
         status: an answer's, in the last slot.
         route: for the new DLID, from step 1 on. `read`: the LFT's entry, in step 7.
         path_word: the packet's word with the entry of the path, from step 1 on; `packet_word`: that word, in step 4.
@@ -75,7 +75,7 @@ class Departure(Stage):
         super().__init__(
             parameters,
             settings=In(SettingsSignature(parameters)),
-            **({"trap_lid": In(LRH["dlid"].width)} if isinstance(parameters, SwitchParameters) else {}),
+            trap_lid=In(LRH["dlid"].width),
             status=In(8),
             route=Out(Route),
             read=In(_PORT_BITS),
@@ -118,10 +118,7 @@ class Departure(Stage):
         task, head, settings, dlid = self.task, self.task.head, self.settings, self.route.lid
         slid = Signal(16, name="new_slid")
         with m.If(task.trap):
-            m.d.comb += [dlid.eq(settings.master_sm_lid), slid.eq(settings.lid)]
-            if self._is_switch:
-                with m.If(task.gmp_trap):
-                    m.d.comb += dlid.eq(self.trap_lid)
+            m.d.comb += [dlid.eq(self.trap_lid), slid.eq(settings.lid)]
         with m.Elif(task.answers):
             m.d.comb += [dlid.eq(head.slid), slid.eq(Mux(by_route & head.directed, settings.lid, head.dlid))]
         with m.Elif(by_path):

@@ -9,7 +9,7 @@ from amaranth.lib import data
 from rtl.management.mad_packet import BTH_START, DETH_START, MAD_START, MAD_WORDS
 from rtl.management.place import WORD_BITS, constant_words, fields_in_words, masks
 from rtl.rotation import select
-from wire.codes import LNH, P_KEY_DEFAULT, QP_GSI, VL15
+from wire.codes import LNH, QP_GSI, QP_SMI, VL15
 from wire.congestion_control import CC_MAD, CcAttribute
 from wire.headers import BTH, DETH, LRH
 from wire.layout import Field
@@ -25,7 +25,6 @@ __all__ = [
     "TRAPS",
     "VIOLATION",
     "VIOLATION_M_KEY_WORD",
-    "cc_head_words",
     "cc_violation_words",
     "head_words",
     "notice_words",
@@ -74,35 +73,33 @@ def told_traps(is_switch: bool) -> slice:
     return slice(2, 3) if is_switch else slice(2, 4)
 
 
-def head_words(is_switch: bool, trap: Value, master_sm_sl: Value) -> dict[int, Value]:
+def head_words(is_switch: bool, trap: Value, to: Any) -> dict[int, Value]:
     """Words of a trap's packet before the data, without its LIDs and the lower half of its TransactionID; those
-    not named are 0. `trap` is its place in `trap_numbers`, one-hot; this is not about congestion control's."""
-    headers = (
-        LRH.pack(vl=VL15, lnh=LNH.IBA_LOCAL, pkt_len=MAD_WORDS)
-        + BTH.pack(opcode=Opcode.UD_SEND_ONLY, p_key=P_KEY_DEFAULT)
-        + DETH.pack()
-        + SMP_LID_ROUTED.pack(method=MadMethod.TRAP, attribute_id=SmaAttribute.NOTICE)
-    )
+    not named are 0. `trap` is its place in `trap_numbers`, one-hot; `to` is its `TrapDestination`."""
     numbers = trap_numbers(is_switch)
     number = select(trap[: len(numbers)], [Const(number, WORD_BITS) for number in numbers])
     high, _ = masks(SMP_LID_ROUTED["transaction_id"], MAD_START)
-    return _added(constant_words(headers), fields_in_words({LRH["sl"]: master_sm_sl}) | {high: number})
-
-
-def cc_head_words(to: Any) -> dict[int, Value]:
-    """Likewise of congestion control's trap, to a `TrapDestination`."""
-    headers = (
-        LRH.pack(lnh=LNH.IBA_LOCAL, pkt_len=MAD_WORDS)
-        + BTH.pack(opcode=Opcode.UD_SEND_ONLY)
-        + DETH.pack(src_qp=QP_GSI)
-        + CC_MAD.pack(method=MadMethod.TRAP, attribute_id=CcAttribute.NOTICE)
-    )
     fields = [
         fields_in_words({LRH["sl"]: to.sl}),
         fields_in_words({BTH["p_key"]: to.p_key, BTH["dest_qp"]: to.qp}, BTH_START),
         fields_in_words({DETH["q_key"]: to.q_key}, DETH_START),
+        {high: number},
     ]
-    return reduce(_added, fields, constant_words(headers))
+    smp = SMP_LID_ROUTED.pack(method=MadMethod.TRAP, attribute_id=SmaAttribute.NOTICE)
+    constant = _constant_words(VL15, QP_SMI, smp)
+    if is_switch:
+        gmp = CC_MAD.pack(method=MadMethod.TRAP, attribute_id=CcAttribute.NOTICE)
+        of_cc = _constant_words(0, QP_GSI, gmp)
+        constant = {
+            index: Mux(trap[CC_TRAP], of_cc.get(index, 0), constant.get(index, 0))
+            for index in sorted({*constant, *of_cc})
+        }
+    return reduce(_added, fields, constant)
+
+
+def _constant_words(vl: int, src_qp: int, mad: bytes) -> dict[int, Value]:
+    headers = LRH.pack(vl=vl, lnh=LNH.IBA_LOCAL, pkt_len=MAD_WORDS) + BTH.pack(opcode=Opcode.UD_SEND_ONLY)
+    return constant_words(headers + DETH.pack(src_qp=src_qp) + mad)
 
 
 def notice_words(is_switch: bool, producer: Value, lid: Value, is_sm: Value) -> list[dict[int, Value]]:

@@ -12,7 +12,7 @@ from rtl.management.mad_packet import MAD_WORDS
 from rtl.management.place import WHOLE, PacketWrite
 from rtl.management.settings import SettingsSignature
 from rtl.management.task import SET_SLOT, SLOT_STEPS, Stage
-from rtl.management.trap_packet import CC_TRAP, TRAPS, cc_head_words, head_words, told_traps
+from rtl.management.trap_packet import CC_TRAP, TRAPS, head_words, told_traps
 from rtl.rotation import behind, first_from, select
 from wire.parameters import NodeParameters, SwitchParameters
 from wire.port_info import PORT_INFO
@@ -26,10 +26,7 @@ _CODE_BITS = PORT_INFO["subnet_timeout"].width
 _UNIT_BITS = 10
 _HEAD_STEP = SLOT_STEPS * SET_SLOT
 _TIMER_BITS = _UNIT_BITS + (1 << _CODE_BITS)
-_OF_SWITCH: Final = {
-    **dict.fromkeys(("cc_violation", "wanted", "wanted_next"), In(1)),
-    "destination": In(TrapDestination),
-}
+_OF_SWITCH: Final = dict.fromkeys(("cc_violation", "wanted", "wanted_next"), In(1))
 
 
 class Traps(Stage):
@@ -38,8 +35,8 @@ class Traps(Stage):
     Members:
         settings: see `Settings`.
         node_state: makes the first trap pending, `violation` the second, `told` the others.
-        cc_violation (switch): likewise of congestion control's; `wanted`, `wanted_next`: see `CcClassPortInfo`;
-            `destination`: where it goes, from step 1 on.
+        cc_violation (switch): likewise of congestion control's; `wanted`, `wanted_next`: see `CcClassPortInfo`.
+        destination: where the trap goes, from step 1 on.
         represses: the packet ends the trap of its TransactionID, and is here in the next cycle too.
         due: some trap is. `begins`: it took the agent in the cycle before.
         sent: which one, one-hot, from the cycle after on. `tells`: step 0 of one of `told` is in this cycle.
@@ -58,6 +55,7 @@ class Traps(Stage):
             violation=In(1),
             told=In(told),
             **(_OF_SWITCH if is_switch else {}),
+            destination=In(TrapDestination),
             represses=In(1),
             due=Out(1),
             begins=In(1),
@@ -147,16 +145,6 @@ class Traps(Stage):
         with m.If(steps.go & there & (index != TRANSACTION_WORD + 1)):
             m.d.sync += [write.bytes.eq(WHOLE), write.index.eq(index)]
             with m.Switch(index):
-                for number, word in self._head_words().items():
+                for number, word in head_words(self._is_switch, self.sent, self.destination).items():
                     with m.Case(number):
                         m.d.sync += write.word.eq(word)
-
-    def _head_words(self) -> dict[int, Value]:
-        words = head_words(self._is_switch, self.sent, self.settings.master_sm_sl)
-        if not self._is_switch:
-            return words
-        of_cc = cc_head_words(self.destination)
-        return {
-            number: Mux(self.task.gmp_trap, of_cc.get(number, 0), words.get(number, 0))
-            for number in sorted({*words, *of_cc})
-        }
