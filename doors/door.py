@@ -155,6 +155,7 @@ class Door:
             congestion_control=self.transports.answer,
             tell=tell,
         )
+        self.transports.on_trap = self.management.trap
         self._manager: OwnManager | None = None
         if settings is not None:
             names = list(fabric.nodes)

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from doors.mads.host_port import HostPort
+from doors.mads.user_mad import Address
 from doors.uverbs.adapter import UverbsAdapter
 from doors.uverbs.operations import Operations
 from verbs.adapter import Adapter
+from verbs.congestion_control.traps import Trap
 from verbs.hosts import VerbsHosts, VerbsPort
 from verbs.port import Port
 from wire.codes import MTU, SERVICE_LEVELS, mtu_bytes
@@ -33,6 +35,7 @@ class Transports:
     Attributes:
         hosts: what carries their packets.
         operations: what they have done.
+        on_trap: sends a trap of a port's.
     """
 
     def __init__(
@@ -45,6 +48,7 @@ class Transports:
     ) -> None:
         """PORTS are those of each host. POST takes packets."""
         self.hosts = VerbsHosts(self._post)
+        self.on_trap: Callable[[HostPort, Trap], None] = lambda port, trap: None
         self._give = post
         self._alterations: dict[int, int] = {}
         self.operations = Operations(lambda: self.hosts.time)
@@ -63,6 +67,7 @@ class Transports:
                 self._transport_ports[port] = Port(0), []
                 self.learn(port)
             adapter = Adapter([self._transport_ports[port][0] for port in ports])
+            adapter.on_trap = lambda number, trap: self.on_trap(ports[number - 1], trap)
             self._adapters[host] = UverbsAdapter(adapter, ports, self.operations)
             self._hosts[adapter] = host
             for port in ports:
@@ -80,6 +85,7 @@ class Transports:
         guids = GUID_INFO.unpack(port.known[SmaAttribute.GUID_INFO])[: info.guid_cap]
         known.lid, known.lmc = info.lid, info.lmc
         known.mtu = mtu_bytes(MTU(info.neighbor_mtu))
+        known.subnet_timeout = info.subnet_timeout
         known.gids[:] = [info.gid_prefix << 64 | guid if guid else 0 for guid in guids]
         known.p_keys[:] = port.p_keys
         if port.host in self._adapters:
@@ -98,10 +104,11 @@ class Transports:
                 post = post._replace(data=altered)
         self._give(post)
 
-    def answer(self, port: HostPort, request: bytes) -> bytes | None:
+    def answer(self, port: HostPort, source: Address, request: bytes) -> bytes | None:
         """What a port's adapter answers to a MAD about its congestion control, if anything."""
-        control = self.adapter(port.host).adapter.congestion_control[port.number - 1]
-        return control.agent.answer(request, self.hosts.time)
+        sgid = 0 if source.grh is None else int.from_bytes(source.grh[2], "big")
+        adapter = self.adapter(port.host).adapter
+        return adapter.answer(request, self.hosts.time, port.number, source.lid, sgid)
 
     def delivered(self, delivery: Delivery) -> None:
         """Takes a packet that no agent has taken."""

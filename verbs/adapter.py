@@ -7,14 +7,15 @@ cycles, and only the back end says what it is. What it does follows from these c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from verbs.arrival import check_path, leads_to_bth, takes
 from verbs.arrived import Arrived, read_packet
 from verbs.congestion import CongestionNotices
-from verbs.congestion_control.gmp import answer_to
+from verbs.congestion_control.gmp import answer_packet, request_in
 from verbs.congestion_control.port_control import PortCongestionControl
+from verbs.congestion_control.traps import Trap
 from verbs.frame import Outgoing
 from verbs.incidents import Incident
 from verbs.limits import AdapterLimits
@@ -50,6 +51,7 @@ class Adapter(Resources):
         congestion_control: of each port.
         congestion_notices: packets that came to tell that what was sent met congestion.
         dropped: packets that were for nobody, or not as they should be.
+        on_trap: sends a trap of a port, by its number; who carries the host's MADs may do that in place of the adapter.
     """
 
     def __init__(
@@ -65,9 +67,12 @@ class Adapter(Resources):
         self.congestion_control = tuple(PortCongestionControl(cycle_ns) for _ in self.ports)
         self.congestion_notices = 0
         self.dropped = 0
+        self.on_trap: Callable[[int, Trap], None] = self._send_trap
+        self._trap_due: int | None = None
+        """The cycle from which the first trap is to be sent."""
         self._notices = tuple(CongestionNotices(port) for port in self.ports)
         self._leaving = tuple(PacketQueue() for _ in self.ports)
-        """Datagrams of queue pairs that have ended, and answers to management."""
+        """Datagrams of queue pairs that have ended, answers to management, and traps."""
         self._apart = (*self._notices, *self._leaving)
 
     def receive(self, data: bytes, now: int, port: int = 1) -> None:
@@ -83,6 +88,12 @@ class Adapter(Resources):
         self._pass_time(now)
         apart = self._notices[port - 1].take(blocked) or self._leaving[port - 1].take(blocked)
         return apart or self._turns.next_packet(port, blocked, self._packet_of)
+
+    def answer(self, mad: bytes, now: int, port: int, slid: int, sgid: int = 0) -> bytes | None:
+        """What is answered to a request about a port's congestion control, from a LID and a GID or 0, if anything."""
+        answer = self.congestion_control[port - 1].agent.answer(mad, now, slid, sgid)
+        self._send_traps(now)
+        return answer
 
     def _packet_of(self, queue_pair: QueuePair) -> Outgoing | None:
         """The next packet of a queue pair, if it has one for others."""
@@ -121,7 +132,9 @@ class Adapter(Resources):
     @property
     def wake(self) -> int | None:
         """The cycle in which `poll` is due if nothing arrives before; None if there is nothing to wait for."""
-        return self.now if self._turns.are_due or self._has_apart else self._turns.wake
+        if self._turns.are_due or self._has_apart:
+            return self.now
+        return min((when for when in (self._turns.wake, self._trap_due) if when is not None), default=None)
 
     @property
     def may_delay(self) -> bool:
@@ -130,7 +143,7 @@ class Adapter(Resources):
 
     def is_due(self, now: int) -> bool:
         """True if that cycle has come."""
-        return self._turns.are_due or self._has_apart or self.has_expired(now)
+        return self._turns.are_due or self._has_apart or self.has_expired(now) or self._has_trap(now)
 
     def has_expired(self, now: int) -> bool:
         """True if the cycle in which the first timer ends has come."""
@@ -142,7 +155,7 @@ class Adapter(Resources):
 
     @property
     def timer(self) -> int | None:
-        """The cycle in which the first timer ends, whatever else is due before; None if none runs."""
+        """The cycle in which the first queue pair's timer ends, whatever else is due before; None if none runs."""
         return self._turns.wake
 
     @property
@@ -191,11 +204,41 @@ class Adapter(Resources):
         return packet.service != _RD and packet.operation in _READ_RESPONSES
 
     def _manage(self, packet: Arrived, number: int) -> bool:
-        """Answers a request about the port's congestion control; true if there is an answer."""
-        answer = answer_to(packet.data, self.congestion_control[number - 1].agent, self.now)
+        """Does what a request about the port's congestion control asks for; false if it is none."""
+        found = request_in(packet.data)
+        if found is None:
+            return False
+        request, mad = found
+        sgid = 0 if request.grh is None else request.grh.sgid
+        answer = self.answer(mad, self.now, number, request.lrh.slid, sgid)
         if answer is not None:
-            self._leaving[number - 1].put(answer)
-        return answer is not None
+            self._leaving[number - 1].put(answer_packet(request, answer))
+        return True
+
+    def _has_trap(self, now: int) -> bool:
+        return self._trap_due is not None and self._trap_due <= now
+
+    def _send_traps(self, now: int) -> None:
+        """Sends the traps of all ports that are due."""
+        first: int | None = None
+        for number, control in enumerate(self.congestion_control, 1):
+            traps = control.agent.traps
+            trap = traps.take(self.ports[number - 1], now)
+            if trap is not None:
+                self.on_trap(number, trap)
+            due = traps.due
+            if due is not None and (first is None or due < first):
+                first = due
+        self._trap_due = first
+
+    def _send_trap(self, number: int, trap: Trap) -> None:
+        port = self.ports[number - 1]
+        data = trap.packet(port.lid).data
+        if port.has_lid(trap.dlid):
+            # No switch sends a packet back to where it came from.
+            self._take_in(data, number)
+        else:
+            self._leaving[number - 1].put(Outgoing(data, trap.sl, trap.dlid))
 
     def _deliver_to_group(self, packet: Arrived, number: int, sender: QueuePair | None) -> bool:
         """Gives a copy to each member at the port but the sender; true if there is one."""
@@ -223,3 +266,5 @@ class Adapter(Resources):
     def _pass_time(self, now: int) -> None:
         self.now = now
         self._turns.expire(now)
+        if self._has_trap(now):
+            self._send_traps(now)

@@ -27,6 +27,7 @@ class Port:
 
     Attributes:
         mtu: bytes of payload that may be sent, NeighborMTU.
+        subnet_timeout: PortInfo.SubnetTimeOut: two traps are 4.096 us x 2 to it apart.
         p_key_violations: packets with a wrong P_Key, as PortInfo.P_KeyViolations counts them.
         q_key_violations: likewise.
         untold: those that the adapter's management agent, which has counts of its own, has not been told of.
@@ -37,6 +38,7 @@ class Port:
     p_keys: list[int] = field(default_factory=lambda: [P_KEY_DEFAULT])
     lmc: int = 0
     mtu: int = 2048
+    subnet_timeout: int = 0
     p_key_violations: int = 0
     q_key_violations: int = 0
     untold: deque[WrongKey] = field(default_factory=deque)

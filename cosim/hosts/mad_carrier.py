@@ -116,7 +116,7 @@ class MadCarrier:
 
     def _ask_own(self, agent: CongestionAgent, outgoing: OutgoingMad, now: int) -> None:
         """A channel adapter brings what is for itself back to itself, in no time."""
-        answer = agent.answer(outgoing.mad, now)
+        answer = agent.answer(outgoing.mad, now, outgoing.slid)
         if answer is not None:
             self._mads.received(answer, now, MadAddress(outgoing.dlid, outgoing.slid, QP_GSI, outgoing.sl))
 

@@ -12,6 +12,7 @@ from doors.mads.packets import described, flight_key, from_itself, is_for_adapte
 from doors.mads.smp_window import SmpWindow
 from doors.mads.user_mad import Address
 from verbs.congestion_control.agent import is_cc_request
+from verbs.congestion_control.traps import Trap
 from wire.mad import MadMethod, mad_data
 from wire.parameters import FabricParameters
 from wire.port_info import PORT_INFO
@@ -40,7 +41,7 @@ class Management:
         *,
         window: int,
         post: Callable[[HostPort, int, bytes], None],
-        congestion_control: Callable[[HostPort, bytes], bytes | None],
+        congestion_control: Callable[[HostPort, Address, bytes], bytes | None],
         tell: Callable[[str], None],
     ) -> None:
         """WINDOW is how many SMPs may be in the fabric at once; POST takes packets and their slots.
@@ -138,6 +139,18 @@ class Management:
         self._arrive(port, address, mad, now)
         return True
 
+    def trap(self, port: HostPort, trap: Trap) -> None:
+        """Sends a trap of an adapter's congestion control; nothing waits for it, it comes again."""
+        vl = port.vl(trap.sl)
+        if vl >= self._vls[port.node] or not port.sends_data:
+            return
+        made = trap.packet(port.info.lid, vl)
+        if not port.has_lid(trap.dlid):
+            self.sent[port.host] += 1
+            self._post(port, vl, made.data)
+        elif (found := mad_in(port, made.data)) is not None:
+            self._loops.append((port, *found))
+
     def _send(self, port: HostPort, outgoing: Outgoing, over: int) -> None:
         """Post a MAD, which has arrived by cycle OVER or never will."""
         is_own = port.is_own(outgoing.address, outgoing.mad)
@@ -159,7 +172,7 @@ class Management:
     def _arrive(self, port: HostPort, address: Address, mad: bytes, now: Moment) -> None:
         """A MAD has arrived at a port."""
         if is_cc_request(mad):
-            answer = self._congestion_control(port, mad)
+            answer = self._congestion_control(port, address, mad)
             if answer is not None:
                 port.mads.outbox.append(Outgoing(answer, address, answered=False))
         elif port.mads.received(address, mad, now):

@@ -10,15 +10,14 @@ from verbs.congestion_control.flows import Flows
 from verbs.congestion_control.key import CongestionKey, Verdict
 from verbs.congestion_control.log import CongestionLog, time_stamp
 from verbs.congestion_control.settings import TABLE_BLOCK_ENTRIES, TABLE_BLOCKS, TABLE_ENTRIES, SlEntry, TableEntry
+from verbs.congestion_control.traps import CongestionTraps
 from wire.codes import SERVICE_LEVELS
 from wire.congestion_control import (
     CA_CONGESTION_ENTRY,
     CA_CONGESTION_SETTING,
-    CC_CLASS_PORT_INFO,
     CC_CLASS_VERSION,
     CC_DATA_BYTES,
     CC_MAD,
-    CC_RESP_TIME,
     CCT_ENTRY,
     CONGESTION_CONTROL_TABLE,
     CONGESTION_INFO,
@@ -36,8 +35,9 @@ _HEAD_BYTES: Final = 32
 _BY_SL: Final = 1 << 0
 """In Port_Control."""
 
+_REQUESTS: Final = (MadMethod.GET, MadMethod.SET, MadMethod.TRAP_REPRESS)
 _METHODS: Final[Mapping[int, frozenset[MadMethod]]] = {
-    CcAttribute.CLASS_PORT_INFO: GET,
+    CcAttribute.CLASS_PORT_INFO: GET_SET,
     CcAttribute.CONGESTION_INFO: GET,
     CcAttribute.CONGESTION_KEY_INFO: GET_SET,
     CcAttribute.CONGESTION_LOG: GET,
@@ -50,17 +50,22 @@ _METHODS: Final[Mapping[int, frozenset[MadMethod]]] = {
 
 def is_cc_request(mad: bytes) -> bool:
     """Whether a MAD is a request that the agent looks at."""
-    return mad[_CLASS_AT] == MgmtClass.CONGESTION_CONTROL and mad[_METHOD_AT] in (MadMethod.GET, MadMethod.SET)
+    return mad[_CLASS_AT] == MgmtClass.CONGESTION_CONTROL and mad[_METHOD_AT] in _REQUESTS
 
 
 class CongestionAgent:
-    """Answers requests about the congestion control of a port, whoever asks."""
+    """Answers requests about the congestion control of a port, whoever asks.
+
+    Attributes:
+        traps: what is to be told of those that had not its key.
+    """
 
     def __init__(self, flows: Flows, log: CongestionLog, cycle_ns: int) -> None:
         self._flows = flows
         self._log = log
         self._cycle_ns = cycle_ns
         self._key = CongestionKey(cycle_ns)
+        self.traps = CongestionTraps(cycle_ns)
         self._reads: Mapping[int, Callable[[int, int], bytes]] = {
             CcAttribute.CLASS_PORT_INFO: self._class_port_info,
             CcAttribute.CONGESTION_INFO: self._congestion_info,
@@ -71,12 +76,20 @@ class CongestionAgent:
         }
         """By modifier and cycle; the key's is apart, for it is not always shown."""
 
-    def answer(self, mad: bytes, now: int) -> bytes | None:
-        """The answer to a request of the class, a MAD each; None if its key is not good enough."""
+    def answer(self, mad: bytes, now: int, slid: int, sgid: int = 0) -> bytes | None:
+        """The answer to a request of the class, a MAD each; None if its key is not good enough, and to a TrapRepress.
+
+        It came from that LID, and GID if it had a GRH.
+        """
         request = CC_MAD.unpack(mad)
         method, attribute, modifier = request.method, request.attribute_id, request.attribute_modifier
         verdict = self._key.judge(request.cc_key, method, now)
         if verdict is Verdict.VIOLATION:
+            self.traps.violated(request, slid, sgid)
+            return None
+        if method == MadMethod.TRAP_REPRESS:
+            if attribute == CcAttribute.NOTICE:
+                self.traps.repress(request.transaction_id)
             return None
         status, data = _refusal(request.class_version, attribute, method, modifier), mad[_HEAD_BYTES:]
         if not status:
@@ -95,6 +108,9 @@ class CongestionAgent:
         """Does what a Set asks for; false if it is refused."""
         if attribute == CcAttribute.CONGESTION_KEY_INFO:
             self._key.set(data)
+            return True
+        if attribute == CcAttribute.CLASS_PORT_INFO:
+            self.traps.set(data)
             return True
         if attribute == CcAttribute.CA_CONGESTION_SETTING:
             self._set_entries(data, now)
@@ -127,7 +143,7 @@ class CongestionAgent:
     # Get.
 
     def _class_port_info(self, modifier: int, now: int) -> bytes:
-        return CC_CLASS_PORT_INFO.pack(class_version=CC_CLASS_VERSION, resp_time_value=CC_RESP_TIME)
+        return self.traps.class_port_info()
 
     def _congestion_info(self, modifier: int, now: int) -> bytes:
         info = CongestionInfo.QP_BASED | CongestionInfo.SL_BASED

@@ -13,6 +13,7 @@ from wire.congestion_control import (
     CA_CONGESTION_LOG,
     CA_CONGESTION_LOG_EVENT,
     CA_CONGESTION_SETTING,
+    CC_CAPABILITIES,
     CC_CLASS_PORT_INFO,
     CC_DATA_BYTES,
     CC_MAD,
@@ -49,7 +50,7 @@ class Manager:
 
     def try_to(self, method: int, attribute: int, data: bytes = b"", **more: int) -> Record | None:
         request = cc_request(method, attribute, data, transaction_id=5, **more)
-        answer = self.agent.answer(request.pack(), self.now)
+        answer = self.agent.answer(request.pack(), self.now, slid=9)
         return None if answer is None else CC_MAD.unpack(answer)
 
     def ask(self, method: int, attribute: int, data: bytes = b"", **more: int) -> Record:
@@ -78,9 +79,22 @@ def manager() -> Manager:
 def test_it_says_what_it_is_and_can_do(manager: Manager) -> None:
     info = CC_CLASS_PORT_INFO.unpack(data_of(manager.ask(GET, CcAttribute.CLASS_PORT_INFO)))
     assert (info.base_version, info.class_version, info.resp_time_value) == (1, 2, CC_RESP_TIME)
+    assert info.capability_mask == CC_CAPABILITIES
     info = CONGESTION_INFO.unpack(data_of(manager.ask(GET, CcAttribute.CONGESTION_INFO)))
     assert info.congestion_info == CongestionInfo.QP_BASED | CongestionInfo.SL_BASED
     assert info.control_table_cap == 2
+
+
+def test_where_traps_go_may_be_set_and_nothing_else_of_class_port_info(manager: Manager) -> None:
+    everything = b"\xff" * CC_CLASS_PORT_INFO.size_bytes
+    before = CC_CLASS_PORT_INFO.unpack(data_of(manager.ask(GET, CcAttribute.CLASS_PORT_INFO)))
+    after = CC_CLASS_PORT_INFO.unpack(data_of(manager.ask(SET, CcAttribute.CLASS_PORT_INFO, everything)))
+    changed = {name for name in dict(after) if after[name] != before[name]}
+    assert changed == {"trap_sl", "trap_lid", "trap_p_key", "trap_qp", "trap_q_key"}
+    assert all(before[name] == 0 for name in changed)
+    assert (after.trap_sl, after.trap_lid, after.trap_p_key) == (0xF, 0xFFFF, 0xFFFF)
+    assert (after.trap_qp, after.trap_q_key) == (0xFFFFFF, 0xFFFFFFFF)
+    assert after == CC_CLASS_PORT_INFO.unpack(data_of(manager.ask(GET, CcAttribute.CLASS_PORT_INFO)))
 
 
 def test_a_set_is_about_the_entries_of_its_map(manager: Manager) -> None:
@@ -123,6 +137,9 @@ def test_a_limit_beyond_the_table_is_refused_and_changes_nothing(manager: Manage
         (SET, CcAttribute.TIME_STAMP, {"modifier": 1}, 0x0C),
         (GET, CcAttribute.SWITCH_CONGESTION_SETTING, {}, 0x0C),
         (GET, CcAttribute.SWITCH_PORT_CONGESTION_SETTING, {}, 0x0C),
+        (SET, CcAttribute.CLASS_PORT_INFO, {"modifier": 1}, 0x1C),
+        (GET, CcAttribute.NOTICE, {}, 0x0C),
+        (SET, CcAttribute.NOTICE, {}, 0x0C),
         (GET, 0x10, {}, 0x0C),
     ],
 )
@@ -135,7 +152,7 @@ def test_what_it_does_not_have_it_refuses_with_the_data_as_they_came(
 
 def test_another_version_of_the_class_is_refused_first(manager: Manager) -> None:
     request = cc_request(GET, 0x10, transaction_id=1).pack()
-    answer = manager.agent.answer(request[:2] + b"\x01" + request[3:], 0)
+    answer = manager.agent.answer(request[:2] + b"\x01" + request[3:], 0, slid=9)
     assert answer is not None
     assert CC_MAD.unpack(answer).status == 0x04
 
@@ -224,7 +241,7 @@ def test_a_threshold_that_is_reached_is_logged_with_both_ends() -> None:
     control.set(settings_with(trigger_threshold=2), 0)
     for now in (0, 3 * UNIT, 4 * UNIT):
         a.adapter.receive(cnp(a), now)
-    answer = control.agent.answer(cc_request(GET, CcAttribute.CONGESTION_LOG, transaction_id=1).pack(), 0)
+    answer = control.agent.answer(cc_request(GET, CcAttribute.CONGESTION_LOG, transaction_id=1).pack(), 0, slid=9)
     assert answer is not None
     log = CA_CONGESTION_LOG.unpack(answer, 32)
     assert (log.threshold_event_counter, log.threshold_congestion_event_map) == (1, 1)
