@@ -7,20 +7,21 @@ that refuses or does not answer has no congestion control, and is left alone lik
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from sm.congestion_options import CongestionOptions
 from sm.discovery import Findings
 from sm.events import CongestionControlSet, CongestionControlUnavailable, Tell
 from sm.lids import LidRange
-from sm.mad_client import MadAddress, MadClient, SmpError
+from sm.mad_client import MadAddress, MadClient, RefusedError, SmpError
 from sm.programming import Programmed
 from sm.routing.routes import Routes
 from sm.settings import SubnetSettings
 from sm.subnet import End
 from sm.tasks import gather
-from wire.codes import QP_GSI, PortState
-from wire.congestion_control import CcAttribute, cc_request
+from wire.codes import P_KEY_DEFAULT, Q_KEY_GSI, QP_GSI, PortState
+from wire.congestion_control import CC_CLASS_PORT_INFO, CC_CLASS_VERSION, CcAttribute, cc_request
 from wire.layout import Record
 from wire.mad import MadMethod
 from wire.node_info import NodeType
@@ -47,7 +48,8 @@ async def set_congestion_control(
 ) -> None:
     """Sets it where that was not done yet, of all that packets come to; `lids` is by PortGUID.
 
-    A port's attributes are set one after the other, in OpenSM's order, ports side by side.
+    Its traps are to come here; one that sends none refuses that, and is told the rest. A port's attributes are set one
+    after the other, in OpenSM's order, ports side by side.
     """
     options = settings.congestion_control
     if options is None:
@@ -58,19 +60,25 @@ async def set_congestion_control(
         del done[end]
     own_lid = ports[found.origin]
 
+    async def send(wanted: _Set, to: MadAddress) -> None:
+        request = cc_request(
+            MadMethod.SET,
+            wanted.attribute,
+            wanted.data.pack(),
+            transaction_id=0,
+            modifier=wanted.modifier,
+            cc_key=options.cc_key,
+        )
+        await mads.ask(request, to)
+
     async def configure(end: End, lid: int) -> None:
-        to = MadAddress(lid, own_lid, QP_GSI, routes.service_level(own_lid, lid))
+        sl = routes.service_level(own_lid, lid)
+        to = MadAddress(lid, own_lid, QP_GSI, sl)
         try:
-            for attribute, modifier, data in _sets(options, found.subnet.nodes[end.guid].type):
-                request = cc_request(
-                    MadMethod.SET,
-                    attribute,
-                    data.pack(),
-                    transaction_id=0,
-                    modifier=modifier,
-                    cc_key=options.cc_key,
-                )
-                await mads.ask(request, to)
+            with suppress(RefusedError):
+                await send(_traps_to(own_lid, sl), to)
+            for wanted in _sets(options, found.subnet.nodes[end.guid].type):
+                await send(wanted, to)
         except SmpError as error:
             done[end] = False
             tell(CongestionControlUnavailable(end, str(error)))
@@ -83,6 +91,19 @@ async def set_congestion_control(
     if new:
         switches = sum(node.is_switch for node in new)
         tell(CongestionControlSet(switches, len(new) - switches))
+
+
+def _traps_to(lid: int, sl: int) -> _Set:
+    """Paths are reversible: traps come back on the SL on which a node is asked."""
+    info = CC_CLASS_PORT_INFO.record(
+        class_version=CC_CLASS_VERSION,
+        trap_sl=sl,
+        trap_lid=lid,
+        trap_p_key=P_KEY_DEFAULT,
+        trap_qp=QP_GSI,
+        trap_q_key=Q_KEY_GSI,
+    )
+    return _Set(CcAttribute.CLASS_PORT_INFO, 0, info)
 
 
 def _sets(options: CongestionOptions, node_type: NodeType) -> Iterator[_Set]:

@@ -127,6 +127,8 @@ class MadClient:
         """Gets each SMP that asks this Subnet Manager for something."""
         self.on_administration: Callable[[bytes, MadAddress], None] = lambda mad, source: None
         """Gets each MAD of subnet administration that is not the answer to one sent."""
+        self.on_congestion_trap: Callable[[Record, MadAddress], None] = lambda trap, source: None
+        """Gets each Trap of a congestion control agent."""
         self.activity = 0
         """MADs given to the back end."""
         self._timeout = timeout
@@ -155,7 +157,10 @@ class MadClient:
             else:
                 self.on_administration(mad, source)
         elif mgmt_class == MgmtClass.CONGESTION_CONTROL:
-            if MAD_HEADER["method"].read(mad) & RESPONSE_BIT:
+            method = MAD_HEADER["method"].read(mad)
+            if method == MadMethod.TRAP:
+                self.on_congestion_trap(CC_MAD.unpack(mad), source)
+            elif method & RESPONSE_BIT:
                 self._answered(CC_MAD.unpack(mad))
         elif mgmt_class in _CLASSES:
             smp = unpack_smp(mad)

@@ -15,6 +15,7 @@ from functools import cache
 
 from sm.activation import bring_up_ports
 from sm.congestion_control import set_congestion_control
+from sm.congestion_traps import CongestionTraps
 from sm.credit_loops import find_credit_loop
 from sm.discovery import Findings, discover
 from sm.election import Election
@@ -89,6 +90,7 @@ class SubnetManager:
         self._election = Election(mads, self._settings, self._tell, self._commanded)
         self._multicast = MulticastUpkeep(self._sma, self.groups, self._programmed, self._tell, self._sweeper.seek)
         self._administrator = SubnetAdministrator(mads, self._settings, self.groups, lambda: self._election.sm_info)
+        self._congestion_traps = CongestionTraps(mads, self._settings, self._tell)
         mads.on_trap = self._trap
 
     def start(self) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from sm.events import Event, TrapReceived
+from wire.congestion_control import CC_MAD
 from wire.layout import Record
+from wire.mad_text import mad_title
 from wire.notice import TrapNumber, details_of
 
 __all__ = ["WrongKeyReported", "trap_event"]
@@ -15,7 +17,7 @@ __all__ = ["WrongKeyReported", "trap_event"]
 
 @dataclass(frozen=True)
 class WrongKeyReported(Event):
-    """A trap about a packet with a wrong M_Key, P_Key or Q_Key."""
+    """A trap about a packet with a wrong M_Key, P_Key, Q_Key or CC_Key."""
 
     number: int
     lid: int
@@ -37,7 +39,13 @@ def _bad_key(name: str, digits: int) -> Callable[[Record], str]:
     return text
 
 
+def _bad_cc_key(of: Record) -> str:
+    request = CC_MAD.record(method=of.method, attribute_id=of.attribute_id, attribute_modifier=of.attribute_modifier)
+    return f"CC_Key 0x{of.cc_key:x} in a {mad_title(request)} from LID {of.slid}"
+
+
 _TEXTS: Final[Mapping[int, Callable[[Record], str]]] = {
+    TrapNumber.BAD_CC_KEY: _bad_cc_key,
     TrapNumber.BAD_M_KEY: lambda of: f"M_Key 0x{of.m_key:x} in an SMP from LID {of.lid}",
     TrapNumber.BAD_P_KEY: _bad_key("P_Key", 4),
     TrapNumber.BAD_Q_KEY: _bad_key("Q_Key", 8),

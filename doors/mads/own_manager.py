@@ -33,7 +33,7 @@ __all__ = ["OwnManager"]
 
 _SMP_REQUESTS: Final = 1 << MadMethod.TRAP | 1 << MadMethod.GET | 1 << MadMethod.SET
 _SA_REQUESTS: Final = sum(1 << method for method in SA_RESPONSES)
-_NO_REQUESTS: Final = 0
+_CC_REQUESTS: Final = 1 << MadMethod.TRAP
 _NEVER: Final = 1 << 60
 """Cycles. What has no answer the port's agents find out."""
 
@@ -85,7 +85,7 @@ class OwnManager:
         registrations = [Registration(QP_SMI, one, CLASS_VERSION, _SMP_REQUESTS) for one in SMI_CLASSES]
         # What it tells in segments it takes apart itself, as it does in every simulation.
         registrations.append(Registration(QP_GSI, MgmtClass.SUBN_ADM, SA_CLASS_VERSION, _SA_REQUESTS))
-        registrations.append(Registration(QP_GSI, MgmtClass.CONGESTION_CONTROL, CC_CLASS_VERSION, _NO_REQUESTS))
+        registrations.append(Registration(QP_GSI, MgmtClass.CONGESTION_CONTROL, CC_CLASS_VERSION, _CC_REQUESTS))
         self._agents = {one.mgmt_class: port.mads.register(self, one) for one in registrations}
 
     def start(self) -> None:

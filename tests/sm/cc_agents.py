@@ -32,6 +32,8 @@ class CcAgents:
         """In the order in which they came."""
         self.keys: set[int] = set()
         """CC_Keys of requests."""
+        self.represses: list[tuple[OutgoingMad, Record]] = []
+        """TrapRepresses that were sent, and their MADs."""
         self.status: Callable[[Held], int | None] = lambda held: 0
         """Of an answer; None for no answer."""
         self._fabric = fabric
@@ -48,6 +50,9 @@ class CcAgents:
         own = fabric.nodes[origin.guid].ports[origin.port].lid
         end = origin if out.dlid == own else fabric.arrives(fabric.subnet.peer(origin).guid, out.dlid)
         request = CC_MAD.unpack(out.mad)
+        if request.method == MadMethod.TRAP_REPRESS:
+            self.represses.append((out, request))
+            return
         assert (out.slid, out.qpn) == (own, QP_GSI)
         assert (request.class_version, request.method) == (CC_CLASS_VERSION, MadMethod.SET)
         if end is not None and not fabric.lose():
@@ -56,8 +61,9 @@ class CcAgents:
     def _arrived(self, end: End, request: Record) -> None:
         node = self._fabric.nodes[end.guid]
         held = Held(end, CcAttribute(request.attribute_id), request.attribute_modifier, mad_data(request))
-        is_switch = held.attribute is CcAttribute.SWITCH_CONGESTION_SETTING
-        assert node.node.type is (NodeType.SWITCH if is_switch else NodeType.CA)
+        if held.attribute is not CcAttribute.CLASS_PORT_INFO:
+            is_switch = held.attribute is CcAttribute.SWITCH_CONGESTION_SETTING
+            assert node.node.type is (NodeType.SWITCH if is_switch else NodeType.CA)
         self.sets.append(held)
         self.keys.add(request.cc_key)
         status = self.status(held)

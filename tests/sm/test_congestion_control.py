@@ -1,15 +1,18 @@
 """Congestion control: who is told what, once, and who is left alone."""
 
+from dataclasses import replace
+
 import pytest
 
 from sm.congestion_options import parse_congestion_options
 from sm.events import CongestionControlSet, CongestionControlUnavailable, LinkLost, NodeFound, NodeLost, SweepEnded
+from sm.routing.min_hop import min_hop
 from sm.settings import SubnetSettings
 from sm.subnet import MANAGEMENT_PORT, End
 from tests.sm.cc_agents import CcAgents
 from tests.sm.managed import Managed
-from tests.sm.subnets import HOST_GUID, SWITCH_GUID, fat_tree, star
-from wire.congestion_control import CcAttribute
+from tests.sm.subnets import HOST_GUID, SWITCH_GUID, fat_tree, ring, star
+from wire.congestion_control import CC_ATTRIBUTES, CC_CLASS_PORT_INFO, CcAttribute
 from wire.mad import MadStatus
 from wire.node_info import NodeType
 
@@ -26,7 +29,9 @@ OPTIONS = parse_congestion_options(TEXT, "opensm.conf")
 
 FIRST, SECOND, SWITCH = End(HOST_GUID, 1), End(HOST_GUID + 4, 1), End(SWITCH_GUID, MANAGEMENT_PORT)
 AT_SECOND = End(SWITCH_GUID, 2)
+TRAPS = (CcAttribute.CLASS_PORT_INFO, 0)
 ADAPTER_SETS = [
+    TRAPS,
     (CcAttribute.CA_CONGESTION_SETTING, 0),
     (CcAttribute.CONGESTION_CONTROL_TABLE, 0),
     (CcAttribute.CONGESTION_CONTROL_TABLE, 1),
@@ -45,11 +50,11 @@ def asked(agents, end):
 def test_switches_and_ports_of_adapters_are_told_what_the_options_say():
     up, agents = managed(star())
     up.bring_up()
-    assert asked(agents, SWITCH) == [(CcAttribute.SWITCH_CONGESTION_SETTING, 0)]
-    assert agents.of(SWITCH)[0].data.startswith(OPTIONS.switch.pack())
+    assert asked(agents, SWITCH) == [TRAPS, (CcAttribute.SWITCH_CONGESTION_SETTING, 0)]
+    assert agents.of(SWITCH)[1].data.startswith(OPTIONS.switch.pack())
     for end in (FIRST, SECOND):
         assert asked(agents, end) == ADAPTER_SETS
-        setting, *blocks = agents.of(end)
+        _traps, setting, *blocks = agents.of(end)
         assert setting.data.startswith(OPTIONS.adapter.pack())
         assert [block.data[: len(one.pack())] for block, one in zip(blocks, OPTIONS.table, strict=True)] == [
             one.pack() for one in OPTIONS.table
@@ -58,6 +63,35 @@ def test_switches_and_ports_of_adapters_are_told_what_the_options_say():
     (told,) = up.told(CongestionControlSet)
     assert str(told) == "sets congestion control of 1 switch and 2 ports of adapters"
     up.check()
+
+
+def two_layers(subnet, lids, *, previous):
+    """Paths between two of the switches have SL 1."""
+    return replace(min_hop(subnet, lids, previous=previous), layers={(0, 1): 1})
+
+
+def test_traps_are_to_come_to_the_manager_on_the_sl_of_the_path():
+    up = Managed(ring(4), SubnetSettings(congestion_control=OPTIONS, routing=two_layers), vls=4)
+    agents = CcAgents(up.fabric)
+    up.bring_up()
+    own = up.manager.lids[up.origin.guid + 1].first
+    sls = set()
+    for end in {held.end for held in agents.sets}:
+        port = up.manager.subnet.nodes[end.guid].end_ports[end.port]
+        info = CC_CLASS_PORT_INFO.unpack(agents.of(end)[0].data)
+        assert (info.trap_lid, info.trap_qp, info.trap_q_key, info.trap_p_key) == (own, 1, 0x80010000, 0xFFFF)
+        assert info.trap_sl == up.manager.routes.service_level(port.lid, own)
+        sls.add(info.trap_sl)
+    assert sls == {0, 1}
+
+
+def test_a_node_that_sends_no_traps_gets_the_rest_and_nothing_is_said():
+    up, agents = managed(star())
+    agents.status = lambda held: 0x0C if held.attribute is CcAttribute.CLASS_PORT_INFO else 0
+    up.bring_up()
+    assert up.told(CongestionControlUnavailable) == []
+    assert asked(agents, SECOND) == ADAPTER_SETS
+    assert [(told.switches, told.ports) for told in up.told(CongestionControlSet)] == [(1, 2)]
 
 
 def test_without_options_nobody_is_told_anything():
@@ -72,7 +106,7 @@ def test_across_switches_all_are_told():
     up.bring_up()
     (told,) = up.told(CongestionControlSet)
     assert (told.switches, told.ports) == (3, 4)
-    assert len(agents.sets) == 3 + 4 * 3
+    assert len(agents.sets) == 3 * 2 + 4 * 4
 
 
 def test_who_was_told_is_not_told_again():
@@ -110,18 +144,21 @@ def test_who_was_reset_is_told_again():
 
 
 @pytest.mark.parametrize(
-    ("status", "reason"),
-    [(MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED, "MethodAttributeNotSupported"), (None, "no answer")],
+    ("status", "what", "reason"),
+    [
+        (MadStatus.METHOD_ATTRIBUTE_NOT_SUPPORTED, "CACongestionSetting", "MethodAttributeNotSupported"),
+        (None, "ClassPortInfo", "no answer"),
+    ],
 )
-def test_who_refuses_or_says_nothing_is_told_of_and_left_alone(status, reason):
+def test_who_refuses_or_says_nothing_is_told_of_and_left_alone(status, what, reason):
     up, agents = managed(star(3))
     agents.status = lambda held: status if held.end == SECOND else 0
     up.bring_up()
     (event,) = up.told(CongestionControlUnavailable)
     lid = up.manager.lids[SECOND.guid + 1].first
-    request = f"Set(CACongestionSetting, modifier 0x0) to LID {lid}"
+    request = f"Set({what}, modifier 0x0) to LID {lid}"
     assert str(event) == f"leaves port {SECOND} without congestion control: {request}: {reason}"
-    assert {one for one, _modifier in asked(agents, SECOND)} == {CcAttribute.CA_CONGESTION_SETTING}, "no more after it"
+    assert CC_ATTRIBUTES[asked(agents, SECOND)[-1][0]].name == what, "no more after it"
     assert [(told.switches, told.ports) for told in up.told(CongestionControlSet)] == [(1, 2)]
     assert [sweep.complete for sweep in up.told(SweepEnded) if sweep.heavy] == [True]
     agents.sets.clear()
