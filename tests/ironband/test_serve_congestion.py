@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.capture.reading import read_packets
 from tests.ironband.served import TELL, managed, needs_programs, scripted, served
-from wire.congestion_control import CC_MAD, CcAttribute
+from wire.codes import P_KEY_DEFAULT, Q_KEY_GSI, QP_GSI
+from wire.congestion_control import CC_CLASS_PORT_INFO, CC_CLASS_VERSION, CC_DATA_BYTES, CC_MAD, CcAttribute
+from wire.layout import Record
 from wire.mad import MadMethod, MgmtClass
 from wire.mad_packet import gmp_of
-from wire.packet import parse
+from wire.packet import Packet, parse
 
 pytestmark = needs_programs
 
@@ -36,9 +40,8 @@ cc_cct {",".join(f"{entry % 3}:{entry}" for entry in range(100))}
 _OPENSM = "opensm -o -F cc.conf -f opensm.log > opensm.txt"
 
 
-def sets(path: Path) -> dict[int, list[tuple[CcAttribute, int, int, int]]]:
-    """What was asked to be set, by LID and in order: attribute, modifier, CC_Key, data."""
-    found = defaultdict(list)
+def captured_mads(path: Path, method: MadMethod) -> Iterator[tuple[Packet, Record]]:
+    """MADs of the class, and their packets."""
     for captured in read_packets(path):
         if captured.is_link:
             continue
@@ -47,9 +50,23 @@ def sets(path: Path) -> dict[int, list[tuple[CcAttribute, int, int, int]]]:
             mad = CC_MAD.unpack(gmp_of(packet))
         except ValueError:
             continue
-        if mad.mgmt_class == MgmtClass.CONGESTION_CONTROL and mad.method == MadMethod.SET:
-            found[packet.lrh.dlid].append((CcAttribute(mad.attribute_id), mad.attribute_modifier, mad.cc_key, mad.data))
+        if mad.mgmt_class == MgmtClass.CONGESTION_CONTROL and mad.method == method:
+            yield packet, mad
+
+
+def sets(path: Path) -> dict[int, list[tuple[CcAttribute, int, int, int]]]:
+    """What was asked to be set, by LID and in order: attribute, modifier, CC_Key, data."""
+    found = defaultdict(list)
+    for packet, mad in captured_mads(path, MadMethod.SET):
+        found[packet.lrh.dlid].append((CcAttribute(mad.attribute_id), mad.attribute_modifier, mad.cc_key, mad.data))
     return dict(found)
+
+
+def traps_to(lid: int, cc_key: int) -> tuple[CcAttribute, int, int, int]:
+    """The Set by which our Subnet Manager, at a LID, lets a node's traps come to it; OpenSM sets none."""
+    where_to = {"trap_lid": lid, "trap_qp": QP_GSI, "trap_q_key": Q_KEY_GSI, "trap_p_key": P_KEY_DEFAULT}
+    data = CC_CLASS_PORT_INFO.pack(where_to, class_version=CC_CLASS_VERSION).ljust(CC_DATA_BYTES, b"\0")
+    return CcAttribute.CLASS_PORT_INFO, 0, cc_key, int.from_bytes(data, "big")
 
 
 @pytest.mark.parametrize("topology", ["star", pytest.param("fat_tree", marks=pytest.mark.deep)])
@@ -60,8 +77,8 @@ def test_our_manager_sets_what_opensm_sets_from_the_same_options(tmp_path, topol
     served("--capture", "theirs.pcapng", *at, topology, "--", "sh", "-c", _OPENSM, cwd=tmp_path)
     # They may give out LIDs in another order.
     ours, theirs = (sorted(sets(tmp_path / f"{whose}.pcapng").values()) for whose in ("ours", "theirs"))
-    assert ours == theirs
-    kinds = [[(attribute, modifier) for attribute, modifier, _key, _data in of_lid] for of_lid in ours]
+    assert ours == [[traps_to(1, 0x17), *of_lid] for of_lid in theirs]
+    kinds = [[(attribute, modifier) for attribute, modifier, _key, _data in of_lid] for of_lid in theirs]
     table = CcAttribute.CONGESTION_CONTROL_TABLE
     assert [(CcAttribute.SWITCH_CONGESTION_SETTING, 0)] in kinds
     assert [(CcAttribute.CA_CONGESTION_SETTING, 0), (table, 0), (table, 1)] in kinds
@@ -169,3 +186,48 @@ def test_a_port_that_two_hosts_crowd_is_in_the_log_of_its_switch(tmp_path):
     assert int(read["PortMap"][0], 16) == 1 << 1
     assert len(read["SLID"]) == 15
     assert (set(read["SLID"]), set(read["DLID"])) == ({"3", "9"}, {"1"}), "both hosts' packets, and nobody else's"
+
+
+@pytest.mark.parametrize(
+    ("lid", "wrong_set", "told"),
+    [
+        pytest.param(3, "CACongestionSetting 3 0 1 1 1 1 1", "CACongestionSetting", id="adapter"),
+        pytest.param(1, "CACongestionSetting 1 0 1 1 1 1 1", "CACongestionSetting", id="own adapter"),
+        pytest.param(2, "SwitchCongestionSetting 2 0x4 0 0 10 3 0 0:0 7", "SwitchCongestionSetting", id="switch"),
+    ],
+)
+def test_our_manager_tells_of_wrong_cc_keys_and_ends_the_traps(tmp_path, lid, wrong_set, told):
+    """Five milliseconds pass at the end, in which a trap that is not repressed comes 75 times: SubnetTimeOut is 4."""
+    (tmp_path / "cc.conf").write_text("congestion_control TRUE\ncc_key 0x17\n")
+    said = scripted(
+        tmp_path,
+        ["--bring-up", "sm", "--qos", "cc.conf", "--capture", "traps.pcapng", "--capture-at", "H1"],
+        "star",
+        {
+            "key": f"ibccconfig -c 0x17 CongestionKeyInfo {lid} 0x17 1 0 0",
+            "get": f"ibccquery CongestionInfo {lid}",
+            "set": f"ibccconfig -c 0x18 {wrong_set}",
+            "passed": f"{TELL} run 5",
+            "good": query(f"CongestionKeyInfo {lid}"),
+        },
+    )
+    assert "status" not in said["key"]
+    assert all("status" in said[refused] for refused in ("get", "set"))
+    key = values(said["good"])
+    assert (key["CC_Key"], key["CC_KeyViolations"]) == (["0x0000000000000017"], ["6"]), "each asks three times"
+    heard = re.findall(
+        rf"Ironband's own Subnet Manager hears by trap 0 from LID {lid}: (.*) from LID 1$", said["all"], re.M
+    )
+    assert set(heard) == {"CC_Key 0x0 in a Get(CongestionInfo)", f"CC_Key 0x18 in a Set({told})"}
+    assert len(heard) <= 6
+    if lid == 1:
+        return
+    # What a port has for itself is on no link.
+    traps, represses = (
+        Counter(mad.transaction_id for _packet, mad in captured_mads(tmp_path / "traps.pcapng", method))
+        for method in (MadMethod.TRAP, MadMethod.TRAP_REPRESS)
+    )
+    assert traps == represses
+    assert set(traps.values()) == {1}
+    assert max(traps) == 6
+    assert len(traps) == len(heard)
