@@ -25,7 +25,10 @@ __all__ = ["CongestionTraps", "Trap"]
 _UNIT_NS: Final = 4096
 """SubnetTimeOut t: 4.096 us x 2^t."""
 
-_COUNT_BITS: Final = 32
+_NUMBER_SHIFT: Final = 32
+_EVENTS_MASK: Final = 0xFFFF
+"""Of a TransactionID."""
+
 _WHERE_TO: Final = ("trap_sl", "trap_lid", "trap_p_key", "trap_qp", "trap_q_key")
 """What may be set of ClassPortInfo."""
 
@@ -122,4 +125,4 @@ class CongestionTraps:
 
     @property
     def _transaction_id(self) -> int:
-        return TrapNumber.BAD_CC_KEY << _COUNT_BITS | self._events & (1 << _COUNT_BITS) - 1
+        return TrapNumber.BAD_CC_KEY << _NUMBER_SHIFT | self._events & _EVENTS_MASK
