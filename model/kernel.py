@@ -15,6 +15,7 @@ The cycle's records leave after it, in order.
 from collections.abc import Callable, Collection, Container, Iterator
 from functools import partial
 from heapq import heapify, heappop, heappush
+from itertools import chain
 from typing import Any, Final
 
 from wire.trace import Record
@@ -35,12 +36,17 @@ _PHASE_BITS: Final = 3
 NEVER: Final = 1 << 61
 """Later than any cycle, but not a big integer in the compiled model."""
 
+_NEAR: Final = 2048
+"""So many cycles, from the current one on, have places of their own: more than a packet of 2 KiB takes at 4X."""
+_PLACE_MASK: Final = _NEAR - 1
+
 # In the compiled model, names that are said to be final take less time than those that are imported.
 _Record: Final = Record
-_push: Final = heappush
-_pop: Final = heappop
 _make: Final = tuple.__new__
 """Makes a record of a tuple, in less time than the class does."""
+
+_Event = tuple[int, Callable[[Any], None], Any]
+"""Phase, action and argument."""
 
 
 class Kernel:
@@ -52,31 +58,37 @@ class Kernel:
         now: the current cycle.
     """
 
-    __slots__ = ("_buckets", "_keys", "_kinds", "_records", "now")
+    __slots__ = ("_events", "_far", "_far_comes", "_far_count", "_kinds", "_records", "now")
 
     def __init__(self, kinds: Collection[int] | None = None) -> None:
         self.now = 0
         self._kinds = None if kinds is None else frozenset(kinds)
-        self._keys: list[int] = []  # a heap of the keys (cycle and phase) of the buckets
-        self._buckets: dict[int, list[tuple[Callable[[Any], None], Any]]] = {}
-        self._records: list[Record] = []  # a heap of those that have not left
+        # By the places of near cycles: events by phase, and records that have not left.
+        self._events: list[list[_Event]] = [[] for _ in range(_NEAR)]
+        self._records: list[list[Record]] = [[] for _ in range(_NEAR)]
+        # A heap of the events of other cycles: the cycle, which one it is of all these, the event.
+        self._far: list[tuple[int, int, _Event]] = []
+        self._far_count = 0
+        self._far_comes = NEVER  # the cycle in which the first of them is near
 
     def at(self, cycle: int, phase: int, action: Callable[[Any], None], argument: Any = None) -> None:
         """Call `action(argument)` in a phase of a cycle, not before the phase being worked on."""
-        key: Any = cycle << _PHASE_BITS | phase  # an object: the compiled model makes one once
-        buckets = self._buckets
-        bucket = buckets.get(key)
-        if bucket is None:
-            buckets[key] = [(action, argument)]
-            _push(self._keys, key)
-        else:
-            bucket.append((action, argument))
+        if cycle >= self.now + _NEAR:
+            heappush(self._far, (cycle, self._far_count, (phase, action, argument)))
+            self._far_count += 1
+            self._far_comes = min(self._far_comes, cycle - _NEAR + 1)
+            return
+        events = self._events[cycle & _PLACE_MASK]
+        place = len(events)
+        while place and events[place - 1][0] > phase:
+            place -= 1
+        events.insert(place, (phase, action, argument))
 
     def record(self, fields: tuple[int, ...]) -> Record:
-        """Put a record into the trace, in its cycle, the current one or one ahead; returns it."""
+        """Put a record into the trace, in its cycle, the current one or a near one ahead; returns it."""
         record = _make(_Record, fields)
         if self.keeps(fields[2]):
-            _push(self._records, record)
+            self._records[fields[0] & _PLACE_MASK].append(record)
         return record
 
     def keeps(self, kind: int) -> bool:
@@ -87,34 +99,47 @@ class Kernel:
     def withdraw(self, record: Record) -> None:
         """Take back a record of a cycle ahead."""
         if self.keeps(record.kind):
-            self._records.remove(record)
-            heapify(self._records)
+            self._records[record.cycle & _PLACE_MASK].remove(record)
 
     def forget(self, dead: Container[int], is_theirs: Callable[[Record], bool]) -> None:
         """Nothing that was to come of these objects, given by id, does, nor do their records of the cycles ahead."""
-        for bucket in self._buckets.values():
-            bucket[:] = [event for event in bucket if id(_owner(event[0])) not in dead]
-        now = self.now
-        records = self._records
-        records[:] = [record for record in records if record[0] <= now or not is_theirs(record)]
-        heapify(records)
+        for events in self._events:
+            events[:] = [event for event in events if id(_owner(event[1])) not in dead]
+        self._far = [entry for entry in self._far if id(_owner(entry[2][1])) not in dead]
+        heapify(self._far)
+        for records in self._records:
+            records[:] = [record for record in records if record.cycle <= self.now or not is_theirs(record)]
 
     def run(self, until: int) -> Iterator[Record]:
         """Work through all cycles below `until`, yielding their records in order (section 11)."""
-        limit = until << _PHASE_BITS
-        keys, buckets, records = self._keys, self._buckets, self._records
-        while keys and keys[0] < limit:
-            key: Any = _pop(keys)
-            cycle: int = key >> _PHASE_BITS
-            while records and records[0][0] < cycle:
-                yield _pop(records)
-            self.now = cycle
-            for action, argument in buckets[key]:  # an action may add to the bucket it is in
+        return chain.from_iterable(iter(partial(self._next_records, until), []))
+
+    def _next_records(self, until: int) -> list[Record]:
+        """Work through cycles up to the next one that has records, or all below `until`: its records, in order."""
+        while self.now < until:
+            place = self.now & _PLACE_MASK
+            events = self._events[place]
+            while events:
+                _phase, action, argument = events.pop(0)
                 action(argument)
-            del buckets[key]
-        while records and records[0][0] < until:
-            yield _pop(records)
-        self.now = max(self.now, until)
+            self.now += 1
+            if self.now == self._far_comes:
+                self._come_near()
+            records = self._records[place]
+            if records:
+                self._records[place] = []
+                if len(records) > 1:
+                    records.sort()
+                return records
+        return []
+
+    def _come_near(self) -> None:
+        """The last near cycle gets its events from afar, before any others."""
+        far, last = self._far, self.now + _NEAR - 1
+        while far and far[0][0] == last:
+            phase, action, argument = heappop(far)[2]
+            self.at(last, phase, action, argument)
+        self._far_comes = far[0][0] - _NEAR + 1 if far else NEVER
 
 
 def _owner(action: Callable[[Any], None]) -> object:
