@@ -31,6 +31,21 @@ _NARROW_PHASE = 0
 """A 1X output is available in cycles g with g mod 4 = 0."""
 
 
+class _Pass:
+    """A pass that is to be made.
+
+    Attributes:
+        awake: mask of the outputs to consider.
+        read: what is read up to its last row in that cycle.
+    """
+
+    __slots__ = ("awake", "read")
+
+    def __init__(self) -> None:
+        self.awake = 0
+        self.read: list[Transmission] = []
+
+
 class Matcher:
     """All inputs and outputs of one crossing.
 
@@ -53,8 +68,8 @@ class Matcher:
         self.ready = (1 << size) - 1
         self.available = 0
         self._vls = vls
-        self._awake: dict[int, int] = {}  # outputs to consider in a cycle
-        self._reading: dict[int, list[Transmission]] = {}  # by the cycle of the last read
+        self._passes: dict[int, _Pass] = {}  # by their cycles
+        self._pass_event = self._pass  # bound once, as binding takes longer than the call in the compiled model
         self._unready = 0  # outputs with heads that wait for a reader
         self._refused = 0  # outputs whose offers of a cycle were not accepted
         self._refused_at = -1  # that cycle
@@ -71,12 +86,15 @@ class Matcher:
 
     def wake_at(self, cycle: int, outputs: int) -> None:
         """Consider a mask of outputs in the pass of a cycle, the current one or one ahead."""
-        awake = self._awake
-        if cycle in awake:
-            awake[cycle] |= outputs
-        else:
-            awake[cycle] = outputs
-            self.kernel.at(cycle, MATCH, self._pass)
+        self._pass_in(cycle).awake |= outputs
+
+    def _pass_in(self, cycle: int) -> _Pass:
+        """The pass of a cycle, the current one or one ahead; there is one from now on."""
+        its_pass = self._passes.get(cycle)
+        if its_pass is None:
+            its_pass = self._passes[cycle] = _Pass()
+            self.kernel.at(cycle, MATCH, self._pass_event, its_pass)
+        return its_pass
 
     def wake(self, outputs: int) -> None:
         """Consider a mask of outputs, those that are available, in the pass of the current cycle."""
@@ -169,15 +187,7 @@ class Matcher:
 
     def reads(self, sending: Transmission) -> None:
         """The output and the reader of a packet granted in the current cycle are busy until its last read."""
-        cycle = sending.last_read
-        reading = self._reading
-        if cycle in reading:
-            reading[cycle].append(sending)
-        else:
-            reading[cycle] = [sending]
-            if cycle not in self._awake:
-                self._awake[cycle] = 0
-                self.kernel.at(cycle, MATCH, self._pass)
+        self._pass_in(sending.last_read).read.append(sending)
 
     def done(self, sending: Transmission) -> int:
         """Make an output, and the reader of its packet, available: returns the outputs to consider."""
@@ -205,15 +215,15 @@ class Matcher:
 
     # The pass.
 
-    def _pass(self, _: None) -> None:
+    def _pass(self, this: _Pass) -> None:
         now = self.kernel.now
-        awake = self._awake.pop(now)
-        if now in self._reading:
-            for sending in self._reading.pop(now):
-                if sending.last_read == now:  # an early end may have come before it
-                    awake |= self.done(sending)
-                    if isinstance(sending, DataTransmission):
-                        self.outputs[sending.output].last_read(sending)
+        del self._passes[now]
+        awake = this.awake
+        for sending in this.read:
+            if sending.last_read == now:  # an early end may have come before it
+                awake |= self.done(sending)
+                if isinstance(sending, DataTransmission):
+                    self.outputs[sending.output].last_read(sending)
         if self._refused_at == now - 1:  # they are awake in the next cycle
             awake &= ~self._refused
         offers: list[Packet] = []

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wire.codes import is_multicast_lid
+from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN
 from wire.registers import (
     COUNTER_WIDTHS,
     DATA_BITS,
@@ -157,13 +157,21 @@ class Counters:
     ) -> list[_Packet]:
         """Count the packets visible in a cycle: all, their data, unicast and multicast ones; returns the others."""
         of_all, data, unicast, multicast = counters
-        values = self._values
-        for seen, rows, dlid in packets:
-            if seen <= cycle:
-                values[of_all] += 1
-                values[data] += rows
-                values[multicast if is_multicast_lid(dlid) else unicast] += 1
-        return [packet for packet in packets if packet[0] > cycle]
+        left: list[_Packet] = []
+        all_rows = multicasts = 0
+        for visible, rows, dlid in packets:
+            if visible > cycle:
+                left.append((visible, rows, dlid))
+            else:
+                all_rows += rows
+                if LID_MULTICAST_MIN <= dlid <= LID_MULTICAST_MAX:
+                    multicasts += 1
+        values, counted = self._values, len(packets) - len(left)
+        values[of_all] += counted
+        values[data] += all_rows
+        values[unicast] += counted - multicasts
+        values[multicast] += multicasts
+        return left
 
     def read(self, cycle: int, counter: Counted) -> int:
         """What a counter's register shows in a cycle."""
