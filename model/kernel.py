@@ -64,8 +64,8 @@ class Kernel:
         self.now = 0
         self._kinds = None if kinds is None else frozenset(kinds)
         # By the places of near cycles: events by phase, and records that have not left.
-        self._events: list[list[_Event]] = [[] for _ in range(_NEAR)]
-        self._records: list[list[Record]] = [[] for _ in range(_NEAR)]
+        self._events: list[list[_Event] | None] = [None] * _NEAR
+        self._records: list[list[Record] | None] = [None] * _NEAR
         # A heap of the events of other cycles: the cycle, which one it is of all these, the event.
         self._far: list[tuple[int, int, _Event]] = []
         self._far_count = 0
@@ -78,17 +78,26 @@ class Kernel:
             self._far_count += 1
             self._far_comes = min(self._far_comes, cycle - _NEAR + 1)
             return
-        events = self._events[cycle & _PLACE_MASK]
-        place = len(events)
-        while place and events[place - 1][0] > phase:
-            place -= 1
-        events.insert(place, (phase, action, argument))
+        place = cycle & _PLACE_MASK
+        events = self._events[place]
+        if events is None:
+            self._events[place] = [(phase, action, argument)]
+            return
+        behind = len(events)
+        while behind and events[behind - 1][0] > phase:
+            behind -= 1
+        events.insert(behind, (phase, action, argument))
 
     def record(self, fields: tuple[int, ...]) -> Record:
         """Put a record into the trace, in its cycle, the current one or a near one ahead; returns it."""
         record = _make(_Record, fields)
         if self.keeps(fields[2]):
-            self._records[fields[0] & _PLACE_MASK].append(record)
+            place = fields[0] & _PLACE_MASK
+            records = self._records[place]
+            if records is None:
+                self._records[place] = [record]
+            else:
+                records.append(record)
         return record
 
     def keeps(self, kind: int) -> bool:
@@ -99,16 +108,20 @@ class Kernel:
     def withdraw(self, record: Record) -> None:
         """Take back a record of a cycle ahead."""
         if self.keeps(record.kind):
-            self._records[record.cycle & _PLACE_MASK].remove(record)
+            records = self._records[record.cycle & _PLACE_MASK]
+            assert records is not None
+            records.remove(record)
 
     def forget(self, dead: Container[int], is_theirs: Callable[[Record], bool]) -> None:
         """Nothing that was to come of these objects, given by id, does, nor do their records of the cycles ahead."""
         for events in self._events:
-            events[:] = [event for event in events if id(_owner(event[1])) not in dead]
+            if events:
+                events[:] = [event for event in events if id(_owner(event[1])) not in dead]
         self._far = [entry for entry in self._far if id(_owner(entry[2][1])) not in dead]
         heapify(self._far)
         for records in self._records:
-            records[:] = [record for record in records if record.cycle <= self.now or not is_theirs(record)]
+            if records:
+                records[:] = [record for record in records if record.cycle <= self.now or not is_theirs(record)]
 
     def run(self, until: int) -> Iterator[Record]:
         """Work through all cycles below `until`, yielding their records in order (section 11)."""
@@ -119,15 +132,17 @@ class Kernel:
         while self.now < until:
             place = self.now & _PLACE_MASK
             events = self._events[place]
-            while events:
-                _phase, action, argument = events.pop(0)
-                action(argument)
+            if events is not None:
+                while events:
+                    _phase, action, argument = events.pop(0)
+                    action(argument)
+                self._events[place] = None
             self.now += 1
             if self.now == self._far_comes:
                 self._come_near()
             records = self._records[place]
             if records:
-                self._records[place] = []
+                self._records[place] = None
                 if len(records) > 1:
                     records.sort()
                 return records

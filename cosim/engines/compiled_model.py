@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from functools import cache
 from typing import Final, cast
 
 import model.fabric
@@ -24,11 +25,13 @@ def build() -> bool:
         BuildFailed: mypyc or the C compiler failed.
         BuildDirectoryError: the build root cannot be written.
     """
+    fabric_class.cache_clear()
     return _MODEL.build()
 
 
+@cache
 def fabric_class() -> type[model.fabric.Fabric]:
-    """`model.fabric.Fabric`, compiled if that has been built of these sources."""
+    """`model.fabric.Fabric`, compiled if that has been built of these sources, which are read once."""
     folder = _MODEL.find()
     if folder is None:
         return model.fabric.Fabric

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
 
 from cosim.engines import compiled_model
 from cosim.engines.base import RunOptions, Taps
@@ -77,17 +77,22 @@ class ModelRun:
             if self._posts_ahead:
                 for post in self._stimulus.posts_until(stop):
                     self.fabric.post(post)
-            for record in self.fabric.run(stop):
-                kind = record.kind
-                if kind == _DELIVER and self._wanted:
-                    self._report(record)
-                elif kind == _SEND and self._answers:
-                    self._stimulus.sent(record)
-                if self._kinds is None or kind in self._kinds:
-                    yield record
+            records = self.fabric.run(stop)
+            yield from self._heard(records) if self._wanted or self._kinds is not None else records
             self.finished = stop
             self._taps.look(stop)
             self._progress(stop)
+
+    def _heard(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Tell who wants to know of deliveries and packets taken; those of the KINDS that somebody reads."""
+        for record in records:
+            kind = record.kind
+            if kind == _DELIVER and self._wanted:
+                self._report(record)
+            elif kind == _SEND and self._answers:
+                self._stimulus.sent(record)
+            if self._kinds is None or kind in self._kinds:
+                yield record
 
     def end(self) -> None:
         """There are no more records."""

@@ -17,6 +17,13 @@ from wire.trace import Record
 pytestmark = pytest.mark.slow
 
 
+@pytest.fixture(autouse=True)
+def looked_for_anew() -> Iterator[None]:
+    compiled_model.fabric_class.cache_clear()
+    yield
+    compiled_model.fabric_class.cache_clear()
+
+
 @pytest.fixture(scope="module")
 def compiled() -> type[model.fabric.Fabric]:
     assert compiled_model.build(), "mypyc is not installed"
