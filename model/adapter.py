@@ -31,7 +31,7 @@ _LINK: Final = 0
 _HOST: Final = 1
 _AGENT: Final = 2
 """Inputs and outputs of the crossing."""
-_HEADER_LATENCY = 3
+_HEADER_LATENCY: Final = 3
 """Cycles from a packet's turn until its length is compared with NeighborMTU."""
 _CYCLE_MASK: Final = 0xFFFF_FFFF
 _DELIVER: Final = Kind.DELIVER

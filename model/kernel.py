@@ -115,8 +115,10 @@ class Kernel:
     def forget(self, dead: Container[int], is_theirs: Callable[[Record], bool]) -> None:
         """Nothing that was to come of these objects, given by id, does, nor do their records of the cycles ahead."""
         for events in self._events:
-            if events:
-                events[:] = [event for event in events if id(_owner(event[1])) not in dead]
+            if events is not None:  # others keep their places: the current cycle's are being worked through
+                events[:] = [
+                    event if id(_owner(event[1])) not in dead else (event[0], _nothing, None) for event in events
+                ]
         self._far = [entry for entry in self._far if id(_owner(entry[2][1])) not in dead]
         heapify(self._far)
         for records in self._records:
@@ -133,8 +135,7 @@ class Kernel:
             place = self.now & _PLACE_MASK
             events = self._events[place]
             if events is not None:
-                while events:
-                    _phase, action, argument = events.pop(0)
+                for _phase, action, argument in events:  # an action may add to them, behind its place
                     action(argument)
                 self._events[place] = None
             self.now += 1
@@ -155,6 +156,10 @@ class Kernel:
             phase, action, argument = heappop(far)[2]
             self.at(last, phase, action, argument)
         self._far_comes = far[0][0] - _NEAR + 1 if far else NEVER
+
+
+def _nothing(_: None) -> None:
+    """What becomes of an event that is forgotten."""
 
 
 def _owner(action: Callable[[Any], None]) -> object:

@@ -5,6 +5,7 @@ A head is a packet, or a copy of a multicast packet; several copies of one may b
 
 from abc import ABC, abstractmethod
 from collections import deque
+from typing import Final
 
 from wire.flow_control import CREDIT_MODULUS, CREDIT_WINDOW
 
@@ -16,9 +17,12 @@ from .output import SWALLOWED
 
 __all__ = ["FifoInput", "Input", "VoqInput"]
 
-_HEAD_LATENCY = 5
+# In the compiled model, what is said to be final takes less time than what is imported.
+_MODULUS: Final[int] = CREDIT_MODULUS
+_WINDOW: Final[int] = CREDIT_WINDOW
+_HEAD_LATENCY: Final = 5
 """Cycles from a packet's grant until the one behind it is a visible head."""
-_GRANT_TO_LEAVING = 1
+_GRANT_TO_LEAVING: Final = 1
 """Cycles from a packet's grant until it leaves its queue."""
 
 
@@ -80,7 +84,7 @@ class Input(ABC):
 
     @staticmethod
     def _lacks_credits(packet: Packet, room: int) -> bool:
-        return not packet.oversize and not packet.is_rejected and (room - packet.need) % CREDIT_MODULUS > CREDIT_WINDOW
+        return not packet.oversize and not packet.is_rejected and (room - packet.need) % _MODULUS > _WINDOW
 
     def _may_go(self, packet: Packet, room: int | None) -> bool:
         """True if a head is eligible: it has credits or needs none, or is swallowed and has ended."""
@@ -91,7 +95,7 @@ class Input(ABC):
             head, last, now = packet.queue[0], packet.queue[-1], self._kernel.now
             # What came before the last has ended when that joins, and it counts from the next cycle but one on.
             return last.ended_from <= now or (last is not head and last.join_at >= now - 1)
-        return (room - packet.need) % CREDIT_MODULUS <= CREDIT_WINDOW
+        return (room - packet.need) % _MODULUS <= _WINDOW
 
     @abstractmethod
     def show(self, packet: Packet) -> None:

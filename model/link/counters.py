@@ -31,8 +31,8 @@ COUNTED_WIDTHS: Final[dict[Counted, int]] = {
 
 _UPDATE_ERRORS: Final = 3
 """The most that is counted for a VL in FLOW_CTL_UPDATE_ERRORS."""
-_LATE_LIMIT = 64
-_WHOLE_MAX = (1 << 2 * DATA_BITS) - 1
+_LATE_LIMIT: Final = 64
+_WHOLE_MAX: Final = (1 << 2 * DATA_BITS) - 1
 _SENT: Final = (
     Counter.XMIT_PKTS,
     Counter.XMIT_DATA,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 from wire.framing import FramedPacket
 from wire.stimulus import Injection, Trigger
@@ -24,15 +25,15 @@ from .wire_tap import WireTap
 
 __all__ = ["Direction", "RowReceiver"]
 
-_REMEMBERED = 16
+_REMEMBERED: Final = 16
 """Packets to remember before looking whether they have arrived."""
-_DONE_LATENCY = 2
+_DONE_LATENCY: Final = 2
 """Cycles from a packet's last row at the receiver until it is done with."""
-_RESET_PITCH = 1
+_RESET_PITCH: Final = 1
 """A port is 4X at reset."""
-_K_LAST = 1
-_K_SHIFT = 32
-_DATA_MASK = 0xFFFF_FFFF
+_K_LAST: Final = 1
+_K_SHIFT: Final = 32
+_DATA_MASK: Final = 0xFFFF_FFFF
 
 
 class RowReceiver(ABC):

@@ -12,11 +12,12 @@ __all__ = ["VERDICT_COUNTERS", "VERDICT_DETAILS", "header_rejection", "verdict_o
 
 _GOOD: Final = Verdict.GOOD
 # Places in `Packet.lrh`.
-_LVER = 0xF << 24
-_LNH_SHIFT, _LNH = 16, 3
-_IBA_TRANSPORT = 2 << _LNH_SHIFT
-_DLID = 0xFFFF
-_RELAY = (Verdict.NO_ROUTE, Verdict.LOOP, Verdict.VL_MAP)
+_LVER: Final = 0xF << 24
+_LNH_SHIFT: Final = 16
+_LNH: Final = 3
+_IBA_TRANSPORT: Final = 2 << _LNH_SHIFT
+_DLID: Final = 0xFFFF
+_RELAY: Final = (Verdict.NO_ROUTE, Verdict.LOOP, Verdict.VL_MAP)
 
 VERDICT_COUNTERS: Final[dict[int, Counter]] = {
     Verdict.PHYSICAL: Counter.RCV_ERRORS,

@@ -34,9 +34,9 @@ _KEY_LATENCY: Final = 2
 """Cycles from the row with the last byte of a P_Key to the one in which the second of two tables is looked into."""
 _ERROR_LATENCY: Final = 3
 """Cycles from a row to its errors in the counters."""
-_ENABLED_STATES = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
-_K_FIRST = 8
-_K_LAST = 1
+_ENABLED_STATES: Final = frozenset({PortState.INITIALIZE, PortState.ARMED, PortState.ACTIVE})
+_K_FIRST: Final = 8
+_K_LAST: Final = 1
 
 
 class _RowClass(Enum):

@@ -103,7 +103,8 @@ class VlXmitWait:
 
     def _waited(self, slot: int, cycle: int) -> int:
         """Ticks that ended before a cycle, and that a slot has waited through since it was free, and had a head."""
-        start = max(self.active_from, self._free_from[slot], self._seen_from[slot])
+        start = max(self._free_from[slot], self._seen_from[slot])
+        start = max(start, self.active_from)
         return self._ticks.within(start, cycle) if start + self._ticks.length <= cycle else 0
 
     def offered(self, slot: int, cycle: int, busy_until: int) -> None:

@@ -23,6 +23,8 @@ _MAD_END: Final = _MAD_AT + MAD_BYTES
 _PACKET_BYTES: Final = _MAD_END + ICRC_BYTES
 """72 words, from LRH to ICRC."""
 _GRH_AT: Final = LRH.size_bytes
+_GLOBAL_PACKET_BYTES: Final = _PACKET_BYTES + GRH.size_bytes
+"""With a GRH."""
 _HOP_LIMIT: Final[int] = GRH["hop_lmt"].max
 """Of an answer."""
 
@@ -80,7 +82,7 @@ def request_class(data: bytes) -> int:
 
     Its ICRC is not looked at. Data packets are checked too: most fields are compared at once.
     """
-    if len(data) == _PACKET_BYTES + GRH.size_bytes:
+    if len(data) == _GLOBAL_PACKET_BYTES:
         grh = GRH.unpack(data, _GRH_AT)
         right = LRH["lnh"].read(data) == LNH.IBA_GLOBAL and grh.ip_ver == GRH_IP_VER
         return request_class(_without_grh(data)) if right and grh.nxt_hdr == GRH_NXT_HDR_BTH else 0
