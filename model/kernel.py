@@ -45,8 +45,8 @@ _Record: Final = Record
 _make: Final = tuple.__new__
 """Makes a record of a tuple, in less time than the class does."""
 
-_Event = tuple[int, Callable[[Any], None], Any]
-"""Phase, action and argument."""
+_Event = tuple[Callable[[Any], None], Any]
+"""Action and argument."""
 
 
 class Kernel:
@@ -58,35 +58,35 @@ class Kernel:
         now: the current cycle.
     """
 
-    __slots__ = ("_events", "_far", "_far_comes", "_far_count", "_kinds", "_records", "now")
+    __slots__ = ("_events", "_far", "_far_comes", "_far_count", "_kinds", "_phases", "_records", "now")
 
     def __init__(self, kinds: Collection[int] | None = None) -> None:
         self.now = 0
         self._kinds = None if kinds is None else frozenset(kinds)
-        # By the places of near cycles: events by phase, and records that have not left.
-        self._events: list[list[_Event] | None] = [None] * _NEAR
+        # By the places of near cycles: masks of the phases with events, these by phase, and records that have not left.
+        self._phases = [0] * _NEAR
+        self._events: list[list[_Event] | None] = [None] * (_NEAR << _PHASE_BITS)
         self._records: list[list[Record] | None] = [None] * _NEAR
-        # A heap of the events of other cycles: the cycle, which one it is of all these, the event.
-        self._far: list[tuple[int, int, _Event]] = []
+        # A heap of the events of other cycles: the cycle, which one it is of all these, the phase, the event.
+        self._far: list[tuple[int, int, int, _Event]] = []
         self._far_count = 0
         self._far_comes = NEVER  # the cycle in which the first of them is near
 
     def at(self, cycle: int, phase: int, action: Callable[[Any], None], argument: Any = None) -> None:
         """Call `action(argument)` in a phase of a cycle, not before the phase being worked on."""
+        assert cycle >= self.now
         if cycle >= self.now + _NEAR:
-            heappush(self._far, (cycle, self._far_count, (phase, action, argument)))
+            heappush(self._far, (cycle, self._far_count, phase, (action, argument)))
             self._far_count += 1
             self._far_comes = min(self._far_comes, cycle - _NEAR + 1)
             return
         place = cycle & _PLACE_MASK
-        events = self._events[place]
+        events = self._events[place << _PHASE_BITS | phase]
         if events is None:
-            self._events[place] = [(phase, action, argument)]
-            return
-        behind = len(events)
-        while behind and events[behind - 1][0] > phase:
-            behind -= 1
-        events.insert(behind, (phase, action, argument))
+            self._events[place << _PHASE_BITS | phase] = [(action, argument)]
+            self._phases[place] |= 1 << phase
+        else:
+            events.append((action, argument))
 
     def record(self, fields: tuple[int, ...]) -> Record:
         """Put a record into the trace, in its cycle, the current one or a near one ahead; returns it."""
@@ -116,10 +116,8 @@ class Kernel:
         """Nothing that was to come of these objects, given by id, does, nor do their records of the cycles ahead."""
         for events in self._events:
             if events is not None:  # others keep their places: the current cycle's are being worked through
-                events[:] = [
-                    event if id(_owner(event[1])) not in dead else (event[0], _nothing, None) for event in events
-                ]
-        self._far = [entry for entry in self._far if id(_owner(entry[2][1])) not in dead]
+                events[:] = [event if id(_owner(event[0])) not in dead else (_nothing, None) for event in events]
+        self._far = [entry for entry in self._far if id(_owner(entry[3][0])) not in dead]
         heapify(self._far)
         for records in self._records:
             if records:
@@ -133,11 +131,15 @@ class Kernel:
         """Work through cycles up to the next one that has records, or all below `until`: its records, in order."""
         while self.now < until:
             place = self.now & _PLACE_MASK
-            events = self._events[place]
-            if events is not None:
-                for _phase, action, argument in events:  # an action may add to them, behind its place
+            while phases := self._phases[place]:  # an action may add to them
+                first = phases & -phases
+                slot = place << _PHASE_BITS | first.bit_length() - 1
+                events = self._events[slot]
+                assert events is not None
+                for action, argument in events:  # and to these
                     action(argument)
-                self._events[place] = None
+                self._events[slot] = None
+                self._phases[place] ^= first
             self.now += 1
             if self.now == self._far_comes:
                 self._come_near()
@@ -153,8 +155,8 @@ class Kernel:
         """The last near cycle gets its events from afar, before any others."""
         far, last = self._far, self.now + _NEAR - 1
         while far and far[0][0] == last:
-            phase, action, argument = heappop(far)[2]
-            self.at(last, phase, action, argument)
+            _cycle, _count, phase, event = heappop(far)
+            self.at(last, phase, *event)
         self._far_comes = far[0][0] - _NEAR + 1 if far else NEVER
 
 
