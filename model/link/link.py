@@ -136,12 +136,21 @@ class Direction:
 
     def _end_passes(self, sending: Transmission) -> None:
         """The end row, or an idle one or none in its place, will pass the injector: it may be stale, or become so."""
-        self._kernel.at(sending.w0 + sending.end * sending.pitch + 1, UPDATE, self._end_passed, sending)
+        following = sending.w0 + sending.end * sending.pitch + 1
+        if following >= self._kernel.now:
+            self._kernel.at(following, UPDATE, self._end_passed, sending)
+        else:  # of packets that are played, one may end before another that began before it
+            self._look_at_end(sending, following - 1)
 
     def _end_passed(self, sending: Transmission) -> None:
         """In the cycle after it."""
         end = sending.w0 + sending.end * sending.pitch
-        if end != self._kernel.now - 1 or not self.up:
+        if end == self._kernel.now - 1:
+            self._look_at_end(sending, end)
+
+    def _look_at_end(self, sending: Transmission, end: int) -> None:
+        """What an end row, or what was in its place, has left the injector in, if the link is up."""
+        if not self.up:
             return
         if sending.refused < 0 and self._has_row(end):
             self.stale = False
