@@ -14,7 +14,7 @@ from wire.parameters import SwitchParameters
     [
         (SwitchParameters(ports=2, mtu=256, buffer_blocks=8, lft_size=700), 1024 + 256),
         (SwitchParameters(ports=2, vls=2, mtu=256, buffer_blocks=300, lft_size=8), 2 * 301 + 31),
-        (SwitchParameters(ports=2, mtu=256, buffer_blocks=8, lft_size=8), 421),
+        (SwitchParameters(ports=2, mtu=256, buffer_blocks=8, lft_size=8), 437),
         (SwitchParameters(ports=2, mtu=256, buffer_blocks=8, lft_size=8, mft_size=2048), 8 + 2048),
     ],
     ids=["forwarding tables", "buffer", "attributes", "more multicast"],
