@@ -465,9 +465,9 @@ static ssize_t receive(int fd, struct arrival *arrival, void *data, size_t size,
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2, .msg_control = control.bytes,
                              .msg_controllen = sizeof control.bytes};
     ssize_t got = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
-    if (got < 0) return -1;
+    if (got < 0 && errno != ECONNRESET) return -1;
     if (got < (ssize_t)sizeof *arrival) {
-        // The server is gone. Some programs ask again and again, and write each time that to a log: slowly, then.
+        // The server is gone, perhaps with something unread. Some programs ask again and again, and write each time that to a log: slowly, then.
         nanosleep(&(struct timespec){0, 200000000}, NULL);
         errno = EIO;
         return -1;
@@ -530,7 +530,7 @@ ssize_t read(int fd, void *data, size_t size) {
         errno = why;
         if (got >= 0 || why != EAGAIN || fcntl(fd, F_GETFL) & O_NONBLOCK) return got;
         struct arrival arrival;
-        if (recv(fd, &arrival, sizeof arrival, MSG_PEEK) < 0) return -1;
+        if (recv(fd, &arrival, sizeof arrival, MSG_PEEK) < 0 && errno != ECONNRESET) return -1;
     }
 }
 

@@ -93,12 +93,19 @@ def test_a_killed_servers_directory_is_taken_over(tmp_path):
     assert not (tmp_path / "place").exists()
 
 
-def test_a_server_that_dies_ends_its_devices(tmp_path):
-    program = """
+@pytest.mark.parametrize("unread", [False, True], ids=["at rest", "with something unread"])
+def test_a_server_that_dies_ends_its_devices(tmp_path, unread):
+    program = f"""
 from tests.doors.umad import *
+import socket, time
 device = opened()
 agent = register(device)
 Path("open").touch()
+if {unread}:
+    while not Path("stopped").exists():
+        time.sleep(0.01)
+    socket.socket(fileno=os.dup(device)).send(b"?")
+    Path("sent").touch()
 poll = select.poll()
 poll.register(device, select.POLLIN)
 assert poll.poll(30_000)
@@ -111,6 +118,10 @@ fails(errno.ENODEV, opened)
         (tmp_path / "program.py").write_text(f"import sys; sys.path.insert(0, {str(ROOT)!r})\n{program}")
         with beside(["sh", "-c", run], cwd=tmp_path) as client:
             wait_for(lambda: (tmp_path / "open").exists())
+            if unread:
+                server.send_signal(signal.SIGSTOP)
+                (tmp_path / "stopped").touch()
+                wait_for(lambda: (tmp_path / "sent").exists())
             server.kill()
             assert client.wait(300) == 0
 
