@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In
 
@@ -25,6 +25,7 @@ class Gate(wiring.Component):
     Members:
         head: an SMP, here two cycles before its step 0. m_key: the one that it brings.
         trap: a trap instead. `first`: this is step 0.
+        cc_good, cc_answered: what is said of a CC request's key, which is another one.
         word: of a Set.
         lease_second: register LEASE_SECOND, cycles.
     """
@@ -36,7 +37,7 @@ class Gate(wiring.Component):
             {
                 "m_key": In(M_KEY_BITS),
                 "first": In(1),
-                **{name: members[name] for name in ("head", "trap", "word", "lease_second")},
+                **{name: members[name] for name in ("head", "trap", "cc_good", "cc_answered", "word", "lease_second")},
             }
         )
 
@@ -55,6 +56,8 @@ class Gate(wiring.Component):
             decision.head.key_matches.eq(self.m_key == key.m_key),
             decision.trap.eq(self.trap),
             decision.steps.first.eq(self.first),
+            decision.cc_good.eq(self.cc_good),
+            decision.cc_answered.eq(self.cc_answered),
             decision.lease_second.eq(self.lease_second),
             Value.cast(decision.word.number).eq(self.word.number),
             decision.word.request.eq(self.word.request),
@@ -78,19 +81,21 @@ class Gate(wiring.Component):
             is_smp & ((self.head.method == MadMethod.SET) | (self.head.method == MadMethod.TRAP_REPRESS))
         )
         was_first = Signal()
+        was_smp = Signal()
         refused = Signal()
         shown = Signal()
         m.d.sync += [
             was_first.eq(self.first),
+            was_smp.eq(is_smp),
             refused.eq(~may & (changes | (gets & (key.protect >= 2)))),
             shown.eq(may),
         ]
         m.d.comb += [
             Assert(~(was_first & refused) | ~task.answers),
-            Assert(~decision.represses | may),
+            Assert(~decision.represses | Mux(is_smp, may, self.cc_good)),
             Assert(~decision.violation | ~may),
             Assert(~(self.first & changes & ~may & ~self.head.directed) | decision.violation),
-            Assert(~(was_first & task.violated) | (key.violations != 0)),
+            Assert(~(was_first & was_smp & task.violated) | (key.violations != 0)),
             Cover(was_first & refused & (stored != 0) & task.violated),
             Cover(was_first & task.answers & shown & task.is_set & (stored != 0)),
             *invariants(
