@@ -90,9 +90,11 @@ class Kernel:
 
     def record(self, fields: tuple[int, ...]) -> Record:
         """Put a record into the trace, in its cycle, the current one or a near one ahead; returns it."""
+        cycle = fields[0]
+        assert self.now <= cycle < self.now + _NEAR
         record = _make(_Record, fields)
         if self.keeps(fields[2]):
-            place = fields[0] & _PLACE_MASK
+            place = cycle & _PLACE_MASK
             records = self._records[place]
             if records is None:
                 self._records[place] = [record]
