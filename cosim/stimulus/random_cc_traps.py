@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from random import Random
 from typing import Final
 
@@ -64,11 +64,11 @@ def random_trap_destinations(topology: Topology, seed: int, start: int, end: int
     if not has_cc_traps(seed) or not ports:
         return
     random = Random(f"{seed}/trap destinations")
-    hosts = list(topology.lids.values())
+    hosts, levels = list(topology.lids.values()), _service_levels(topology)
 
     def word_written(word: int) -> int:
         if word == _SL_WORD:
-            return random.choice(_service_levels(topology)) << _SL_SHIFT | random.getrandbits(_SL_SHIFT)
+            return random.choice(levels) << _SL_SHIFT | random.getrandbits(_SL_SHIFT)
         if word != _LID_WORD:
             return random.getrandbits(32)
         nobody, elsewhere = random.random() < _NOBODY_SHARE, random.random() < _NOBODY_SHARE
@@ -109,7 +109,7 @@ def random_cc_trap_requests(topology: Topology, seed: int, start: int, end: int)
         return
     random = Random(f"{seed}/CC trap requests")
     gap = random_gap(Random(f"{seed}/gap of CC trap requests"), _REQUEST_GAP)
-    hosts = {switch: host for host, switch in reversed(behind.items())}
+    hosts, levels = {switch: host for host, switch in reversed(behind.items())}, _service_levels(topology)
     for number, (switch, host) in enumerate(hosts.items()):
         info = PORT_INFO.pack(lid=agent_lid(topology, switch), subnet_timeout=random.randrange(2))
         smp = smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info, transaction_id=number, path=_SWITCH_PATH)
@@ -123,10 +123,10 @@ def random_cc_trap_requests(topology: Topology, seed: int, start: int, end: int)
             )
             yield _of_vl15(topology, number, cycle, host, smp)
             continue
-        sl = random.choice(_service_levels(topology))
+        sl = random.choice(levels)
         vl = topology.vl(Port(host, 1), sl)
         grh = {"ip_ver": 6, "nxt_hdr": 0x1B, "hop_lmt": 1} if random.random() < _GRH_SHARE else None
-        mad = _request(topology, random, number)
+        mad = _request(topology, levels, random, number)
         to = agent_lid(topology, behind[host])
         data = gmp_packet(mad, topology.lids[host], to, vl=vl, sl=sl, psn=number, grh=grh).data
         yield Packet(0, number, cycle, host, None, slot_of_vl(vl, topology.fabric.nodes[host].vls), vl, data)
@@ -144,7 +144,7 @@ def _of_vl15(topology: Topology, number: int, cycle: int, host: str, smp: Record
     return Packet(0, number, cycle, host, None, slot, VL15, smp_packet(smp).data)
 
 
-def _request(topology: Topology, random: Random, number: int) -> Record:
+def _request(topology: Topology, levels: Sequence[int], random: Random, number: int) -> Record:
     key = random.choice(_KEYS)
     match random.randrange(8):
         case 0:
@@ -158,7 +158,7 @@ def _request(topology: Topology, random: Random, number: int) -> Record:
             )
         case 1:
             told = CC_CLASS_PORT_INFO.pack(
-                trap_sl=random.choice(_service_levels(topology)),
+                trap_sl=random.choice(levels),
                 trap_lid=random.choice([0, *topology.lids.values()]),
                 trap_p_key=random.getrandbits(16),
                 trap_qp=random.getrandbits(24),
