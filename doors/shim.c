@@ -467,7 +467,8 @@ static ssize_t receive(int fd, struct arrival *arrival, void *data, size_t size,
     ssize_t got = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
     if (got < 0 && errno != ECONNRESET) return -1;
     if (got < (ssize_t)sizeof *arrival) {
-        // The server is gone, perhaps with something unread. Some programs ask again and again, and write each time that to a log: slowly, then.
+        // The server is gone, perhaps with something unread. Some programs ask again and again, and write each time
+        // that to a log: slowly, then.
         nanosleep(&(struct timespec){0, 200000000}, NULL);
         errno = EIO;
         return -1;

@@ -47,8 +47,8 @@ class ProducerType(IntEnum):
 
 
 class TrapNumber(IntEnum):
-    """Notice.TrapNumber of generic notices of the congestion control class, 0 (IBTA vol 1, A10.4; OpenSM
-    names its details so), of the subnet administration class, 64 to 67, which only go to subscribers, and of the subnet
+    """Notice.TrapNumber of generic notices of the congestion control class, 0 (IBTA vol 1, A10.4; OpenSM names its
+    details so), of the subnet administration class, 64 to 67, which only go to subscribers, and of the subnet
     management class (14.2.5.1)."""
 
     BAD_CC_KEY = 0

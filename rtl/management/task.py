@@ -154,10 +154,9 @@ Task: Final = wiring.Signature(
 
 `head`: of the packet that came; `trap`: it is no packet but a trap, `gmp_trap`: one of congestion control; `gmp`: it is
 a general management packet, a PMA's or, if `congestion`, a CC request, else an SMP; `sl`: that of a GMP that leaves,
-from step 1 on; `from_host`: that of an adapter; `record`: the port that it came in by
-is written into it. From step 1 on `answers`: it is answered; `violated`: it violated the M_Key or
-the CC_Key; `way`: where it, its
-answer or the trap goes."""
+from step 1 on; `from_host`: that of an adapter; `record`: the port that it came in by is written into it. From step 1
+on `answers`: it is answered; `violated`: it violated the M_Key or the CC_Key; `way`: where it, its answer or the trap
+goes."""
 
 
 class Stage(wiring.Component):
