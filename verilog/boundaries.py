@@ -194,7 +194,7 @@ def _boundary_ports(design: Any, fragment: Any) -> _Ports | None:
         for suffix, signal in zip(CLOCKS, (domain.clk, domain.rst), strict=True):
             if signal is not None:
                 clocks[id(signal)] = suffix if domain.name == "sync" else f"{domain.name}_{suffix}"
-    for signal in information.used_signals:
+    for signal in filter(len, information.used_signals):
         if id(signal) in members or design.fragments[design.signal_lca[signal]].depth >= information.depth:
             continue  # What is outside does not see it, or by the signature.
         port = clocks.get(id(signal))
@@ -216,7 +216,7 @@ def _instance_ports(component: Any) -> _Ports | None:
 def signature_ports(component: Any) -> _Ports | None:
     """Ports (signal, direction) by name for a component's signature.
 
-    None if a member is a part of a signal, or used twice.
+    None if a member is a part of a signal, or used twice. What has no bits is no port: Verilog has no such.
     """
     ports: _Ports = {}
     seen: set[int] = set()
@@ -226,5 +226,6 @@ def signature_ports(component: Any) -> _Ports | None:
             return None
         seen.add(id(signal))
         direction = PortDirection.Input if member.flow == wiring.In else PortDirection.Output
-        ports["__".join(map(str, path))] = (signal, direction)
+        if len(signal):
+            ports["__".join(map(str, path))] = (signal, direction)
     return ports

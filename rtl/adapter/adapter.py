@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.adapter.mad_check import MadCheck, OwnLid
 from rtl.crossing.connect import SinkSignature, connect_crossing
+from rtl.crossing.others import others, place_of
 from rtl.crossing.queueing import routed
 from rtl.crossing.store import PacketStore
 from rtl.crossing.words import RECEIVE_KINDS, SEND_KINDS, HostReceive, HostSend, HostStreamSignature, HostWordSignature
@@ -32,7 +33,6 @@ _LINK: Final = 0
 _HOST: Final = 1
 _AGENT: Final = 2
 _CROSSED: Final = 3
-_CREDITED: Final = 1
 
 
 class Adapter(wiring.Component):
@@ -83,17 +83,17 @@ class Adapter(wiring.Component):
         parameters = self.parameters
         vls = parameters.vls
         m.submodules.port = port = LinkPort("adapter", vls, parameters.mtu, parameters.receive_blocks)
-        m.submodules.received = received = self._store(parameters.receive_blocks, any_length=False)
+        m.submodules.received = received = self._store(_LINK, parameters.receive_blocks, any_length=False)
         m.submodules.host_send = host_send = HostSend(vls)
         m.submodules.own_lid = own_lid = OwnLid()
-        m.submodules.posted = posted = self._store(parameters.send_blocks, any_length=True)
+        m.submodules.posted = posted = self._store(_HOST, parameters.send_blocks, any_length=True)
         m.submodules.host_receive = host_receive = HostReceive()
         connect(m, flipped(self.rx), port.rx)
         self._receive(m, port, received)
         for stream, outside in zip(host_send.streams, self.send, strict=True):
             connect(m, stream, flipped(outside))
         self._post(m, host_send, own_lid, port.max_words, posted)
-        agent_port, agent_store = add_agent(m, self, _CROSSED, _CREDITED)
+        agent_port, agent_store = add_agent(m, self, _CROSSED - 1, 1)
         m.d.comb += [
             port.up.eq(self.up),
             port.narrow.eq(self.narrow),
@@ -135,10 +135,11 @@ class Adapter(wiring.Component):
         gather(m, self.trace, ((trace, slot) for trace in traces for slot in range(len(trace.valid))))
         return m
 
-    def _store(self, blocks: int, *, any_length: bool) -> PacketStore:
-        """With so many blocks for each data VL."""
+    def _store(self, number: int, blocks: int, *, any_length: bool) -> PacketStore:
+        """Of the input of this number, with so many blocks for each data VL."""
         pools = [blocks] * self.parameters.vls + [self.parameters.vl15_blocks]
-        return PacketStore(pools, _CROSSED, _CREDITED, self.parameters.mtu, any_length=any_length)
+        credited = len(others(number, _LINK + 1))
+        return PacketStore(pools, _CROSSED - 1, credited, self.parameters.mtu, any_length=any_length)
 
     def _receive(self, m: Module, port: LinkPort, store: PacketStore) -> None:
         """From the link to its store. Only whole and good packets join a queue."""
@@ -163,7 +164,7 @@ class Adapter(wiring.Component):
             ),
         ]
         m.d.comb += [port.free[vl].eq(fill.free[vl]) for vl in range(vls)]
-        output = Mux(mad.is_smp | mad.is_pma_request, _AGENT, _HOST)
+        output = Mux(mad.is_smp | mad.is_pma_request, place_of(_AGENT, _LINK), place_of(_HOST, _LINK))
         m.d.comb += [mad.row.eq(row), *routed(store.packet, row, output, row.slot)]
 
     def _post(self, m: Module, host_send: HostSend, own_lid: OwnLid, max_words: Value, store: PacketStore) -> None:
@@ -180,5 +181,5 @@ class Adapter(wiring.Component):
             mad.row.eq(row),
             store.join.eq(row.valid & row.last),
             store.packet.oversize.eq(oversize),
-            *routed(store.packet, row, Mux(to_agent, _AGENT, _LINK), row.slot),
+            *routed(store.packet, row, Mux(to_agent, place_of(_AGENT, _HOST), place_of(_LINK, _HOST)), row.slot),
         ]

@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from rtl.rotation import any_of
+from rtl.crossing.others import others, place_of, turned
 from rtl.widths import NEED_BITS, SLOT_BITS, need_bits
 from wire.parameters import largest_blocks
 
@@ -40,23 +40,24 @@ class Arrivals(wiring.Component):
     """Adds up what joins at all inputs.
 
     Args:
-        ports: the first of the outputs, those that are counted.
+        inputs: of the crossing.
+        ports: the first of its outputs, those that are counted.
         mtu: what the largest packet comes from, in bytes.
 
     Members:
-        joining: of each input (cycle e).
+        joining: of each input (cycle e), by an output's place among the others (see `others`).
         arrived: of each port (e+3).
     """
 
-    def __init__(self, inputs: int, outputs: int, ports: int, vls: int, mtu: int) -> None:
+    def __init__(self, inputs: int, ports: int, vls: int, mtu: int) -> None:
         self.inputs = inputs
         self.ports = ports
         self.vls = vls
         self.mtu = mtu
         super().__init__(
             {
-                "joining": In(joining_layout(outputs)).array(inputs),
-                "arrived": Out(arrived_layout(inputs, vls, mtu)).array(ports),
+                "joining": In(joining_layout(inputs - 1)).array(inputs),
+                "arrived": Out(arrived_layout(inputs - 1, vls, mtu)).array(ports),
             }
         )
 
@@ -64,17 +65,12 @@ class Arrivals(wiring.Component):
         """What joins, which comes from far; a cycle later where; and then sums, which rest where nothing comes."""
         m = Module()
         bits = need_bits(self.mtu)
-        to = [Signal(self.ports, name=f"to_{number}") for number in range(self.inputs)]
+        outputs = [others(number, self.ports) for number in range(self.inputs)]
+        to = [Signal(len(of_input), name=f"to_{number}") for number, of_input in enumerate(outputs)]
         # A register for each place in which a need may be, 0 elsewhere: to clear registers costs no LUTs, gates would.
-        # What leaves by the port by which it came is rejected, or a multicast packet.
         needs = [
-            {
-                (o, vl): Signal(bits, name=f"need_{n}_{o}_{vl}")
-                for o in range(self.ports)
-                for vl in range(self.vls)
-                if o != n
-            }
-            for n in range(self.inputs)
+            {(o, vl): Signal(bits, name=f"need_{n}_{o}_{vl}") for o in of_input for vl in range(self.vls)}
+            for n, of_input in enumerate(outputs)
         ]
         for number, joins in enumerate(self.joining):
             joining = Signal(joins.shape(), name=f"joining_{number}")
@@ -82,12 +78,14 @@ class Arrivals(wiring.Component):
             on_data_vl = joining.valid & (joining.slot != self.vls)
             m.d.sync += to[number].eq(Mux(on_data_vl, 1 << joining.output, 0))
             m.d.sync += [
-                need.eq(Mux(joining.valid & (joining.output == o) & (joining.slot == vl), joining.need, 0))
+                need.eq(
+                    Mux(joining.valid & (joining.output == place_of(o, number)) & (joining.slot == vl), joining.need, 0)
+                )
                 for (o, vl), need in needs[number].items()
             ]
 
         comes = Signal(self.ports)
-        m.d.comb += comes.eq(any_of(to))
+        m.d.comb += comes.eq(Cat(mask.any() for mask in turned(to, self.ports)))
         for o, arrived in enumerate(self.arrived):
             m.d.sync += [arrived.some.eq(comes[o]), arrived.blocks.eq(0)]
             with m.If(comes[o]):

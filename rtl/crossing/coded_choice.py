@@ -16,9 +16,9 @@ _MOST: Final = 16
 class CodedChoice:
     """Chooses by a number what one-hot bits choose.
 
-    The values are in groups, each a power of two, the largest first; a group's multiplexer takes the value at a place,
-    the number of which all groups share. So no value needs a wire of its own that chooses it, as each would where
-    one-hot bits gate them.
+    The values are in groups, each a power of two, the largest first; where a group lacks less than a quarter, its first
+    value is there once more. A group's multiplexer takes the value at a place, the number of which all groups share. So
+    no value needs a wire of its own that chooses it, as each would where one-hot bits gate them.
 
     Args:
         m: gets the number.
@@ -29,7 +29,10 @@ class CodedChoice:
         self._groups: list[tuple[int, int]] = []
         first = 0
         while first < len(chosen):
-            size = min(_MOST, 1 << (len(chosen) - first).bit_length() - 1)
+            left = min(_MOST, len(chosen) - first)
+            size = 1 << (left - 1).bit_length()
+            if 4 * left <= 3 * size:
+                size //= 2
             self._groups.append((first, size))
             first += size
         self._place = Signal(range(self._groups[0][1]), name="place")
@@ -42,8 +45,8 @@ class CodedChoice:
     def of(self, values: Sequence[Value]) -> Value:
         """The value chosen, all zeros for none."""
         return any_of(
-            Mux(is_here, at_number(self._place, values[first:][:size]), 0)
-            for is_here, (first, size) in zip(self._group, self._groups, strict=True)
+            Mux(is_here, self._of_group(group, values), 0)
+            for is_here, group in zip(self._group, self._groups, strict=True)
         )
 
     def some(self) -> Value:
@@ -52,4 +55,10 @@ class CodedChoice:
 
     def of_some(self, values: Sequence[Value]) -> Value:
         """The value chosen, anything for none: a single group's is not gated."""
-        return at_number(self._place, values) if len(self._groups) == 1 else self.of(values)
+        return self._of_group(self._groups[0], values) if len(self._groups) == 1 else self.of(values)
+
+    def _of_group(self, group: tuple[int, int], values: Sequence[Value]) -> Value:
+        """Of its values that at the place."""
+        first, size = group
+        there = list(values[first:][:size])
+        return at_number(self._place, there + there[:1] * (size - len(there)))

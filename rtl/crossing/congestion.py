@@ -36,7 +36,7 @@ class Congestion(wiring.Component):
     that it meets, also what waits, is as much behind.
 
     Args:
-        inputs: of the crossing.
+        inputs: that may send to it.
 
     Members:
         arrived: see `Arrivals`.

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, ValueLike
+from amaranth.hdl import Cat, Module, Signal, Value, ValueLike
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect
 
@@ -12,10 +12,10 @@ from rtl.crossing.causes import CAUSE_BITS
 from rtl.crossing.congestion import Congestion
 from rtl.crossing.crossbar import Crossbar, Scrapped
 from rtl.crossing.matcher import Matcher
+from rtl.crossing.others import of_others, turned
 from rtl.crossing.output import Output
 from rtl.link.port import LinkPort
 from rtl.link.transmit import SendRow
-from rtl.rotation import any_of
 from wire.parameters import SwitchParameters
 
 __all__ = ["SinkSignature", "connect_congestion", "connect_crossing"]
@@ -42,7 +42,7 @@ def connect_crossing(
 
     Args:
         m: gets an `Output` for each port, a matcher and a crossbar.
-        inputs: of `InputSignature`.
+        inputs: of `InputSignature`, as many as outputs; the last is no port's.
         sinks: of `SinkSignature`.
         taking: of each slot the mask of the outputs that take its packets at all; by default all do.
         life: a switch's `LifeLimit`: what goes to its ports has time limits.
@@ -50,14 +50,14 @@ def connect_crossing(
     Returns:
         The crossbar, for what it scraps.
     """
-    vls, count = len(inputs[0].heads.requests) - 1, len(ports) + len(sinks)
-    facts = Signal(inputs[0].heads.facts.shape())
+    vls, count = len(inputs[0].heads.requests) - 1, len(inputs)
+    facts = Signal(inputs[-1].heads.facts.shape())
     need_bits = len(facts[0].room[0].limit)
-    outputs = [Output(vls, need_bits, limited=len(inputs) if life is not None else 0) for _ in ports]
-    m.submodules.matcher = matcher = Matcher(len(inputs), count, len(ports), vls)
+    outputs = [Output(vls, need_bits, limited=count - 1 if life is not None else 0) for _ in ports]
+    m.submodules.matcher = matcher = Matcher(count, len(ports), vls)
     # What goes to ports from ports has a life time.
     aging = len(ports) if life is not None else 0
-    m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], count, vls, aging)
+    m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], vls, aging)
     phase = Signal(2)
     wide = Signal(count)
     causes = Signal(data.ArrayLayout(CAUSE_BITS, len(ports)))
@@ -69,15 +69,15 @@ def connect_crossing(
     for number, side in enumerate(inputs):
         requests = side.heads.requests
         if taking is not None:
-            requests = Cat(requests[slot] & mask for slot, mask in enumerate(taking))
+            requests = Cat(requests[slot] & of_others(number, Value.cast(mask)) for slot, mask in enumerate(taking))
         m.d.comb += [
             matcher.requests[number].eq(requests),
             crossbar.outlived[number].eq(side.outlived),
             side.phase.eq(phase),
-            side.wide.eq(wide),
-            side.causes.eq(causes),
-            side.heads.facts.eq(facts),
-            side.heads.slots_offered.eq(matcher.slots_follow),
+            side.wide.eq(of_others(number, wide)),
+            side.causes.eq(of_others(number, causes)),
+            side.heads.facts.eq(of_others(number, facts)),
+            side.heads.slots_offered.eq(of_others(number, matcher.slots_follow)),
             side.offers.eq(matcher.offers[number]),
             matcher.accepted[number].eq(side.accepted),
             matcher.some_free[number].eq(side.some_free),
@@ -87,12 +87,10 @@ def connect_crossing(
             for place, value in zip((crossbar.to_output, crossbar.rows), reader, strict=True):
                 m.d.comb += place[source].eq(value)
             source += 1
-    held, busy = Signal(count), Signal(count)
-    visible = Signal(data.ArrayLayout(count, vls + 1))
+    held, busy = (_of_any([getattr(side, name) for side in inputs], count) for name in ("holds", "busy"))
+    visible = [_of_any([side.heads.visible[slot] for side in inputs], count) for slot in range(vls + 1)]
+    accepted = turned([side.accepted for side in inputs], count)
     m.d.comb += [
-        held.eq(any_of(side.holds for side in inputs)),
-        busy.eq(any_of(side.busy for side in inputs)),
-        *(visible[slot].eq(any_of(side.heads.visible[slot] for side in inputs)) for slot in range(vls + 1)),
         matcher.outputs_available.eq(
             Cat(
                 *(output.available for output in outputs),
@@ -125,7 +123,7 @@ def connect_crossing(
         ]
         if life is not None:
             connect(m, port.time_limits, output.time_limits)
-            m.d.comb += [output.life_follows.eq(life), output.accepted.eq(Cat(side.accepted[o] for side in inputs))]
+            m.d.comb += [output.life_follows.eq(life), output.accepted.eq(accepted[o])]
     for o, sink in enumerate(sinks, start=len(ports)):
         m.d.comb += [
             sink.taken.eq(held[o]),
@@ -133,6 +131,11 @@ def connect_crossing(
             sink.scrapped.eq(crossbar.scrapped[o]),
         ]
     return crossbar
+
+
+def _of_any(masks: Sequence[Value], outputs: int) -> list[Value]:
+    """Of each output, whether it is in some input's mask of the others."""
+    return [mask.any() for mask in turned(masks, outputs)]
 
 
 def connect_congestion(
@@ -148,12 +151,11 @@ def connect_congestion(
     """
     parts: Any = m.submodules
     vls = parameters.vls
-    m.submodules.arrivals = arrivals = Arrivals(len(inputs), len(ports) + 1, len(ports), vls, parameters.mtu)
+    m.submodules.arrivals = arrivals = Arrivals(len(inputs), len(ports), vls, parameters.mtu)
     m.d.comb += [arrivals.joining[number].eq(side.joining) for number, side in enumerate(inputs)]
-    starving = Signal(data.ArrayLayout(len(ports), vls))
-    m.d.comb += [starving[vl].eq(any_of(side.heads.starving[vl] for side in inputs)) for vl in range(vls)]
+    starving = [_of_any([side.heads.starving[vl] for side in inputs], len(ports)) for vl in range(vls)]
     for o, port in enumerate(ports):
-        m.submodules[f"congestion_{o}"] = congestion = Congestion(parameters, len(inputs))
+        m.submodules[f"congestion_{o}"] = congestion = Congestion(parameters, len(inputs) - 1)
         m.d.comb += [
             congestion.arrived.eq(arrivals.arrived[o]),
             congestion.available.eq(parts[f"output_{o}"].available),

@@ -8,6 +8,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.coded_choice import CodedChoice
+from rtl.crossing.others import number_at, of_others, others, place_of
 from rtl.crossing.reader import PassingRow
 from rtl.link.transmit import SendRow
 from rtl.rotation import number_of
@@ -27,9 +28,9 @@ class CrossbarOutput(wiring.Component):
     packet's first is known here: the one before was a last.
 
     Args:
-        readers: of each input.
+        readers: of each of its inputs, the others (see `others`).
         vls: data VLs.
-        aging: of how many inputs, from the first on, packets have a life time.
+        aging: of how many of these, from the first on, packets have a life time.
 
     Members:
         to_here: of all readers, those of input 0 first, in cycle x_r: which of them has a row due for this output,
@@ -38,7 +39,7 @@ class CrossbarOutput(wiring.Component):
         rows: of all readers, in cycle x_r + 1.
         outlived: of each input, that the packet whose row 0 crosses in this cycle has outlived its life time. It comes
             last, and crosses by itself.
-        send: the row for this output, a cycle later.
+        send: the row for this output, a cycle later. Its `input` is one's place among these.
         scrapped: a packet dropped, likewise.
     """
 
@@ -114,28 +115,26 @@ class Crossbar(wiring.Component):
 
     Args:
         readers: of each input.
-        outputs: how many there are.
         vls: data VLs.
-        aging: see `CrossbarOutput`.
+        aging: of how many inputs, from the first on, packets have a life time.
 
     Members:
-        to_output: of all readers, those of input 0 first, in cycle x_r: the mask of the output to which the row that
-            is due goes, or none.
+        to_output: of all readers, those of input 0 first, in cycle x_r: the mask of the output, of the others, to which
+            the row that is due goes, or none.
         granted, slots_granted: mask of the outputs for which row 0 of a packet crosses in this cycle (x_0 + 1); of each
             of them the slot, one-hot.
         rows, outlived: see `CrossbarOutput`.
-        sends, scrapped: of each output, see `CrossbarOutput`.
+        sends, scrapped: of each output, see `CrossbarOutput`; `input` is the number among all.
     """
 
-    def __init__(self, readers: Sequence[int], outputs: int, vls: int, aging: int = 0) -> None:
+    def __init__(self, readers: Sequence[int], vls: int, aging: int = 0) -> None:
         self.readers = tuple(readers)
-        self.outputs = outputs
         self.vls = vls
         self.aging = aging
-        sources = sum(readers)
+        sources, outputs = sum(readers), len(self.readers)
         super().__init__(
             {
-                "to_output": In(data.ArrayLayout(outputs, sources)),
+                "to_output": In(data.ArrayLayout(outputs - 1, sources)),
                 "granted": In(outputs),
                 "slots_granted": In(data.ArrayLayout(vls + 1, outputs)),
                 "rows": In(data.ArrayLayout(PassingRow, sources)),
@@ -148,16 +147,23 @@ class Crossbar(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """One column for each output."""
         m = Module()
-        sources = range(sum(self.readers))
-        for output in range(self.outputs):
-            m.submodules[f"output_{output}"] = column = CrossbarOutput(self.readers, self.vls, self.aging)
+        firsts = accumulate(self.readers, initial=0)
+        sources = [range(first, first + count) for first, count in zip(firsts, self.readers, strict=False)]
+        for output in range(len(self.readers)):
+            inputs = others(output, len(self.readers))
+            aging = len(others(output, self.aging))
+            column = CrossbarOutput([self.readers[i] for i in inputs], self.vls, aging)
+            m.submodules[f"output_{output}"] = column
             m.d.comb += [
                 column.granted.eq(self.granted[output]),
                 column.slot_granted.eq(self.slots_granted[output]),
-                column.to_here.eq(Cat(self.to_output[source][output] for source in sources)),
-                column.rows.eq(self.rows),
-                column.outlived.eq(self.outlived),
+                column.to_here.eq(Cat(self.to_output[at][place_of(output, i)] for i in inputs for at in sources[i])),
+                column.rows.eq(Cat(self.rows[at] for i in inputs for at in sources[i])),
+                column.outlived.eq(of_others(output, self.outlived)),
                 self.sends[output].eq(column.send),
                 self.scrapped[output].eq(column.scrapped),
             ]
+            if output < len(inputs):  # the others of the last have their numbers as places
+                number = number_at(column.send.input, output)
+                m.d.comb += [self.sends[output].input.eq(number), self.scrapped[output].input.eq(number)]
         return m

@@ -4,6 +4,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.crossing.others import of_others, turned
 from rtl.crossing.vl_arbiter import VlArbiter, VlTurns
 from rtl.link.port import VlArbitrationSignature
 from rtl.rotation import behind, first_from, select
@@ -19,6 +20,7 @@ class Grant(wiring.Component):
     these to move on.
 
     Args:
+        inputs: that may send to it; all masks of inputs are of these.
         of_port: the output is a port's: its VLs are in the order of VL arbitration, not in turns.
 
     Members:
@@ -108,6 +110,11 @@ class Grant(wiring.Component):
 class Matcher(wiring.Component):
     """All outputs: in every cycle they make offers to inputs, which accept those of the cycle before.
 
+    What one input or output is told, or says, of those at the other side is of the others (see `others`).
+
+    Args:
+        count: of the inputs, and of the outputs; `ports` of the latter, the first, are ports'.
+
     Members:
         requests: for each input and slot, the mask of outputs for which it has an eligible head,
             availability aside.
@@ -125,59 +132,57 @@ class Matcher(wiring.Component):
             them its slot, one-hot.
     """
 
-    def __init__(self, inputs: int, outputs: int, ports: int, vls: int) -> None:
-        self.inputs = inputs
-        self.outputs = outputs
+    def __init__(self, count: int, ports: int, vls: int) -> None:
+        self.count = count
         self.ports = ports
         self.vls = vls
         slots = vls + 1
         super().__init__(
             {
-                "requests": In(data.ArrayLayout(data.ArrayLayout(outputs, slots), inputs)),
-                "some_free": In(inputs),
-                "several_free": In(inputs),
-                "outputs_available": In(outputs),
-                "urgent": In(outputs),
-                "changed": In(outputs),
+                "requests": In(data.ArrayLayout(data.ArrayLayout(count - 1, slots), count)),
+                "some_free": In(count),
+                "several_free": In(count),
+                "outputs_available": In(count),
+                "urgent": In(count),
+                "changed": In(count),
                 "vl_arbitration": In(VlArbitrationSignature).array(ports),
-                "flow_control": Out(outputs),
-                "offered": Out(outputs),
-                "slots_offered": Out(data.ArrayLayout(slots, outputs)),
-                "slots_follow": Out(data.ArrayLayout(slots, outputs)),
-                "offers": Out(data.ArrayLayout(outputs, inputs)),
-                "accepted": In(data.ArrayLayout(outputs, inputs)),
-                "granted": Out(outputs),
-                "slots_granted": Out(data.ArrayLayout(slots, outputs)),
+                "flow_control": Out(count),
+                "offered": Out(count),
+                "slots_offered": Out(data.ArrayLayout(slots, count)),
+                "slots_follow": Out(data.ArrayLayout(slots, count)),
+                "offers": Out(data.ArrayLayout(count - 1, count)),
+                "accepted": In(data.ArrayLayout(count - 1, count)),
+                "granted": Out(count),
+                "slots_granted": Out(data.ArrayLayout(slots, count)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
         """Grant at each output."""
         m = Module()
-        inputs, outputs, slots = range(self.inputs), range(self.outputs), range(self.vls + 1)
-        grants = [Grant(self.inputs, self.vls, of_port=number < self.ports) for number in outputs]
+        count, slots = self.count, range(self.vls + 1)
+        grants = [Grant(count - 1, self.vls, of_port=number < self.ports) for number in range(count)]
 
         # An input accepts one of its offers. That is known here as soon as there, and this is the last to be known: so
         # it is by what was not offered, which, other than offers, goes nowhere else, and stays here.
-        available = Signal(self.inputs)
+        available = Signal(count)
+        spared = turned([grant.spared for grant in grants], count)
         m.d.comb += available.eq(
-            Cat(
-                Mux(Cat(grant.spared[i] for grant in grants).all(), self.some_free[i], self.several_free[i])
-                for i in inputs
-            )
+            Cat(Mux(spared[i].all(), self.some_free[i], self.several_free[i]) for i in range(count))
         )
+        requests = [turned([of_input[slot] for of_input in self.requests], count) for slot in slots]
+        accepted = turned(self.accepted, count)
         for number, grant in enumerate(grants):
             m.submodules[f"grant_{number}"] = grant
             if grant.of_port:
                 connect(m, flipped(self.vl_arbitration[number]), grant.vl_arbitration)
             for slot in slots:
-                column = Cat(self.requests[i][slot][number] for i in inputs)
-                m.d.comb += grant.eligible[slot].eq(column & available)
+                m.d.comb += grant.eligible[slot].eq(requests[slot][number] & of_others(number, available))
             m.d.comb += [
                 grant.available.eq(self.outputs_available[number]),
                 grant.urgent.eq(self.urgent[number]),
                 grant.changed.eq(self.changed[number]),
-                grant.accepted.eq(Cat(self.accepted[i][number] for i in inputs)),
+                grant.accepted.eq(accepted[number]),
                 self.flow_control[number].eq(grant.flow_control),
                 self.offered[number].eq(grant.offered),
                 self.slots_offered[number].eq(grant.slot),
@@ -185,5 +190,6 @@ class Matcher(wiring.Component):
                 self.granted[number].eq(grant.granted),
                 self.slots_granted[number].eq(grant.slot_granted),
             ]
-        m.d.comb += [self.offers[i].eq(Cat(grant.offer[i] for grant in grants)) for i in inputs]
+        offers = turned([grant.offer for grant in grants], count)
+        m.d.comb += [place.eq(mask) for place, mask in zip(self.offers, offers, strict=True)]
         return m

@@ -26,7 +26,7 @@ __all__ = ["InputSignature", "PacketStore"]
 
 
 class InputSignature(wiring.Signature):
-    """An input of the crossing, seen from it.
+    """An input of the crossing, seen from it. Its outputs are those that it may send to (see `rtl.crossing.others`).
 
     Members:
         phase: the cycle modulo 4.
@@ -71,7 +71,7 @@ class PacketStore(wiring.Component):
 
     Args:
         pools: the buffer's blocks of each slot, the data VLs' first.
-        outputs: how many there are.
+        outputs: how many it may send to.
         credited: how many of them, from the first on, need credits.
         mtu: in bytes; larger packets are oversize, if there are such.
         queueing, readers: see `wire.parameters.SwitchParameters`.
@@ -242,11 +242,12 @@ class PacketStore(wiring.Component):
         offered = queues.heads.slots_offered
         oversize, cause, ages = Signal(), Signal(CAUSE_BITS), Signal()
         on_data_vl = Cat(~offered[output][self.vls] for output in credited)
-        m.d.sync += [
-            oversize.eq((accepted & queues.oversize).any()),
-            cause.eq(select(accepted, self.crossing.causes)),
-            ages.eq((accepted & on_data_vl).any()),
-        ]
+        if self.credited:
+            m.d.sync += [
+                oversize.eq((accepted & queues.oversize).any()),
+                cause.eq(select(accepted, self.crossing.causes)),
+                ages.eq((accepted & on_data_vl).any()),
+            ]
 
         # The first reason that applies: these come before its life time, which comes before others.
         fate = Signal(fate_layout(self.block_bits))

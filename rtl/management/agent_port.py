@@ -35,7 +35,7 @@ class AgentPort(wiring.Component):
     """Makes words of the rows that the agent is sent, and rows of the words that it offers.
 
     Args:
-        outputs: of the crossing. The agent's own is the last.
+        outputs: that it sends to.
 
     Members:
         sink: packets for the agent.
@@ -142,7 +142,8 @@ def agent_pools(parameters: NodeParameters) -> list[int]:
 
 
 def add_agent(m: Module, node: Any, outputs: int, credited: int) -> tuple[AgentPort, PacketStore]:
-    """The agent of a node with its identity, and the store of what it offers (see `PacketStore`)."""
+    """The agent of a node with its identity, and the store of what it offers (see `PacketStore`). Its input and output
+    are the last of the crossing, so that the others have their numbers as places (see `rtl.crossing.others`)."""
     m.submodules.agent_port = agent_port = AgentPort(node.parameters, outputs)
     parameters = node.parameters
     store = PacketStore(agent_pools(parameters), outputs, credited, parameters.mtu, one_each=True)

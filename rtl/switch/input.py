@@ -6,6 +6,7 @@ from amaranth.hdl import Const, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
+from rtl.crossing.others import others_for, place_for
 from rtl.crossing.queueing import copies_layout, routed, routed_layout
 from rtl.crossing.store import InputSignature, PacketStore
 from rtl.crossing.time_limits import CLOCK_AT_RESET, LifeClock
@@ -30,14 +31,18 @@ def input_pools(parameters: SwitchParameters) -> list[int]:
 class Input(wiring.Component):
     """What becomes of one port's received packets until they reach an output. The last output is the agent's.
 
+    A loop is refused, and no copy is one, so from where it joins its queue on a packet's outputs are the others (see
+    `rtl.crossing.others`).
+
     Members:
         routing: see `Route`.
         admission: the packets; one that neither port nor route refuses is accepted.
         free: free blocks of each slot.
         p_key_change: see `PKeyTables`.
-        xmit_constraint: mask of the port by which the packet may not leave whose verdict that is in this cycle.
-        p_key_violations: masks of the ports at which packets were rejected for their P_Keys in the cycle before, of the
-            packet whose verdict that was, and of one that is inspected.
+        xmit_constraint: mask of the port, of the others, by which the packet may not leave whose verdict that is in
+            this cycle.
+        p_key_violations: masks of the ports at which packets were rejected for their P_Keys in the cycle before:
+            `of_verdict`, of the packet whose verdict that was; `of_copy`, of one that is inspected, of the others.
         wrong_p_key: a packet is rejected for its P_Key, whose verdict is in this cycle; the rest is here in the next.
         crossing: how the packets leave.
         clock_follows: what the clock of their life time will show in the next cycle.
@@ -51,11 +56,11 @@ class Input(wiring.Component):
                 "routing": In(RoutingSignature(ports, vls)),
                 "admission": In(AdmissionSignature),
                 "p_key_change": In(p_key_change_layout(ports)),
-                "xmit_constraint": Out(ports),
-                "p_key_violations": Out(data.ArrayLayout(ports, 2)),
+                "xmit_constraint": Out(ports - 1),
+                "p_key_violations": Out(data.StructLayout({"of_verdict": ports, "of_copy": ports - 1})),
                 "wrong_p_key": Out(WrongPKey),
                 "free": Out(data.ArrayLayout(unsigned(FREE_BITS), vls + 1)),
-                "crossing": Out(InputSignature(ports + 1, ports, vls, parameters.readers, need_bits(parameters.mtu))),
+                "crossing": Out(InputSignature(ports, ports - 1, vls, parameters.readers, need_bits(parameters.mtu))),
                 "clock_follows": In(LifeClock, init=CLOCK_AT_RESET),
             }
         )
@@ -70,7 +75,7 @@ class Input(wiring.Component):
         m.submodules.route = route = Route(
             ports, vls, parameters.lft_size, parameters.mft_size, parameters.mtu, input_pools(parameters)
         )
-        size = (input_pools(parameters), ports + 1, ports, parameters.mtu)
+        size = (input_pools(parameters), ports, ports - 1, parameters.mtu)
         store = PacketStore(*size, queueing, parameters.readers, aging=True, multicast=True)
         m.submodules.store = store
 
@@ -79,21 +84,22 @@ class Input(wiring.Component):
         m.d.comb += [route.header.eq(header), route.free.eq(store.fill.free)]
 
         # Its partition.
-        packet = Signal(routed_layout(ports + 1))
-        has_copies, copies = Signal(), Signal(copies_layout(ports + 1, ports, vls))
+        packet, output = Signal(routed_layout(ports)), Signal.like(route.output)
+        has_copies, copies = Signal(), Signal(copies_layout(ports, ports - 1, vls))
+        own = self.routing.input
         m.submodules.partition = partition = Partition(ports)
         accept = Signal()
         guarded = route.has_copies & route.copies.guarded
         m.d.comb += [
             accept.eq(admission.acceptable & ~route.refused),
-            partition.input.eq(self.routing.input),
+            partition.input.eq(own),
             partition.change.eq(self.p_key_change),
             partition.header.eq(header),
             partition.arrival.eq(route.arrival),
             partition.departure.eq(route.departure),
             partition.guarded.eq(guarded),
             partition.accept.eq(accept),
-            partition.output.eq(packet.output),
+            partition.output.eq(output),
             partition.received.eq(admission.received),
             admission.constraint.eq(partition.verdict),
             self.xmit_constraint.eq(Mux(admission.xmit_constraint, 1 << packet.output, 0)),
@@ -120,12 +126,15 @@ class Input(wiring.Component):
             accepted.eq(accept),
             at_once.eq(accept & ~waits),
         ]
+        of_copies = [name for name, _ in copies.shape() if name != "guarded"]
         with m.If(header.valid):
             m.d.sync += [
-                *routed(packet, header, route.output, route.slot, (words, need)),
+                *routed(packet, header, place_for(own, route.output), route.slot, (words, need)),
                 packet.oversize.eq(route.oversize),
+                output.eq(route.output),
                 has_copies.eq(route.has_copies),
-                copies.eq(route.copies),
+                copies.guarded.eq(route.copies.guarded),
+                *(copies[name].eq(others_for(own, route.copies[name])) for name in of_copies),
                 enough_ahead.eq(ahead),
                 enough_standing.eq(partition.standing),
                 by_partition.eq(checked & ~(route.slower & (ahead > partition.standing))),
@@ -163,7 +172,7 @@ class Input(wiring.Component):
             store.clock.eq(clock),
             self.free.eq(store.fill.free),
         ]
-        self._inspect(m, has_copies & copies.guarded, packet.output)
+        self._inspect(m, has_copies & copies.guarded, output)
         return m
 
     def _inspect(self, m: Module, guarded: Value, output: Value) -> None:
@@ -189,6 +198,7 @@ class Input(wiring.Component):
             inspection.packet.has_p_key.eq(partition.has_p_key),
             inspection.packet.p_key.eq(partition.p_key),
             *(inspection.packet[name].eq(constrained[name]) for name in of_header),
+            inspection.own.eq(self.routing.input),
             inspection.outbound.eq(route.outbound),
             inspection.raw_outbound.eq(route.raw_outbound),
             inspection.free.eq(partition.free),
@@ -204,11 +214,11 @@ class Input(wiring.Component):
             *(wrong[name].eq(Mux(was_of_verdict, constrained[name], inspection.wrong[name])) for name in of_header),
             wrong.p_key.eq(Mux(was_of_verdict, partition.p_key, inspection.wrong.p_key)),
             wrong.port.eq(Mux(was_of_verdict, port, inspection.wrong.port)),
-            self.p_key_violations[1].eq(inspection.rejected_at),
+            self.p_key_violations.of_copy.eq(inspection.rejected_at),
         ]
         at = Mux(self.admission.xmit_constraint, output, self.routing.input)
         m.d.sync += [
             was_of_verdict.eq(of_verdict),
             port.eq(at + 1),
-            self.p_key_violations[0].eq(Mux(of_verdict, 1 << at, 0)),
+            self.p_key_violations.of_verdict.eq(Mux(of_verdict, 1 << at, 0)),
         ]

@@ -6,6 +6,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from rtl.crossing.buffer import memory_by_block
+from rtl.crossing.others import place_for
 from rtl.crossing.queueing import InspectionSignature
 from rtl.management.told_events import WrongPKey
 from rtl.rotation import behind, first_from
@@ -25,18 +26,21 @@ _PACKET_FIELDS = ("slid", "dlid", "sl", "p_key")
 class Inspection(wiring.Component):
     """Inspects the guarded packets of one input, one at a time, by one port's table after the other.
 
+    Copies go to the other ports (see `rtl.crossing.others`), so what its own port's table says is not looked at.
+
     Args:
         ports, vls: of the switch.
         block_bits, blocks: of the input's buffer: bits of a block's number, and how many there are.
 
     Members:
         join, first, packet: a guarded packet joins its queue (cycle e), its first block.
+        own: the number of the input, and of its port's table.
         queues: where it waits.
         outbound, raw_outbound: masks of the ports that check P_Keys and raw packets on departure, as visible.
         free: the input's tables may be looked into in this cycle. `table_number`, `p_key`: in which, and what for.
             `has`: it is there, in the cycle after.
         wrong: a copy is rejected for its P_Key, in cycle l_j + 2; the rest is here in the next, and with it
-            `rejected_at`, a mask of the port; 0 if none is.
+            `rejected_at`, a mask of the port, of the others; 0 if none is.
     """
 
     def __init__(self, ports: int, vls: int, block_bits: int, blocks: int) -> None:
@@ -48,7 +52,8 @@ class Inspection(wiring.Component):
                 "join": In(1),
                 "first": In(block_bits),
                 "packet": In(GuardedPacket),
-                "queues": In(InspectionSignature(block_bits, ports, vls)),
+                "own": In(range(ports)),
+                "queues": In(InspectionSignature(block_bits, ports - 1, vls)),
                 "outbound": In(ports),
                 "raw_outbound": In(ports),
                 "free": In(1),
@@ -56,7 +61,7 @@ class Inspection(wiring.Component):
                 "p_key": Out(P_KEY_BITS),
                 "has": In(1),
                 "wrong": Out(WrongPKey),
-                "rejected_at": Out(ports),
+                "rejected_at": Out(ports - 1),
             }
         )
 
@@ -77,7 +82,7 @@ class Inspection(wiring.Component):
 
         # Cycle b: which packet.
         busy, fetched, ends = Signal(), Signal(), Signal()
-        queue, to = Signal(self.vls), Signal(self.ports)
+        queue, to = Signal(self.vls), Signal(self.ports - 1)
         begins = Mux(busy, 0, first_from(m, queues.waiting, behind(m, queue)))
         m.d.comb += queues.queue.eq(begins)
         m.d.sync += fetched.eq(begins.any())
@@ -96,7 +101,7 @@ class Inspection(wiring.Component):
             looked.eq(looks),
             is_last.eq(last),
             of_port.eq(port),
-            enforced.eq(Mux(packet.raw, self.raw_outbound, self.outbound).bit_select(port, 1)),
+            enforced.eq((port != self.own) & Mux(packet.raw, self.raw_outbound, self.outbound).bit_select(port, 1)),
         ]
         with m.If(fetched):
             m.d.sync += [packet.eq(read.data), looking.eq(1), port.eq(0)]
@@ -105,15 +110,15 @@ class Inspection(wiring.Component):
         m.d.comb += self.p_key.eq(packet.p_key)
 
         # The cycle after each: what is found.
-        rejected, before = queues.rejected, Signal(self.ports)
-        is_rejected, place = Signal(), (Const(1) << of_port)[: self.ports]
+        rejected, before = queues.rejected, Signal(self.ports - 1)
+        is_rejected, place = Signal(), (Const(1) << place_for(self.own, of_port))[: self.ports - 1]
         m.d.comb += [
             is_rejected.eq(looked & enforced & ~(packet.has_p_key & self.has)),
             rejected.eq(before | Mux(is_rejected, place, 0)),
             ends.eq(looked & is_last),
             queues.inspected.eq(Mux(ends, queue, 0)),
         ]
-        told_of, at = Signal.like(of_port), Signal(self.ports)
+        told_of, at = Signal.like(of_port), Signal(self.ports - 1)
         m.d.sync += [
             before.eq(Mux(fetched, 0, rejected)),
             at.eq(Mux(is_rejected & packet.has_p_key, place & to, 0)),

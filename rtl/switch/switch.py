@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, connect, flipped
 
 from rtl.crossing.connect import connect_congestion, connect_crossing
+from rtl.crossing.others import turned
 from rtl.crossing.time_limits import LifeTime
 from rtl.link.port import PORT_KINDS, LinkPort
 from rtl.link.row import RowSignature
@@ -113,6 +114,8 @@ class Switch(wiring.Component):
         # From the wires to the inputs, and back to the wires.
         # Inputs have registers of their own for what routing must know of the outputs, which may be a switch apart.
         facts = Signal(data.ArrayLayout(port_facts_layout(parameters.vls), len(ports)))
+        constraints = turned([side.xmit_constraint for side in inputs], len(ports))
+        of_copies = turned([side.p_key_violations.of_copy for side in inputs], len(ports))
         for i, (port, side) in enumerate(zip(ports, inputs, strict=True)):
             m.submodules[f"port_{i}"] = port
             m.submodules[f"input_{i}"] = side
@@ -135,19 +138,14 @@ class Switch(wiring.Component):
                 facts[i].wide.eq(port.cable_is_wide),
                 facts[i].outbound.eq(port.follows.partition.outbound),
                 facts[i].raw_outbound.eq(port.follows.partition.raw_outbound),
-                port.xmit_constraints.eq(how_many(other.xmit_constraint[i] for other in inputs if other is not side)),
-                # No copy goes back to where it came from.
+                port.xmit_constraints.eq(how_many(constraints[i])),
                 port.p_key_violations.eq(
-                    how_many(
-                        other.p_key_violations[of][i] for other in inputs for of in range(1 if other is side else 2)
-                    )
+                    how_many([*(other.p_key_violations.of_verdict[i] for other in inputs), *of_copies[i]])
                 ),
             ]
             m.d.comb += [port.free[vl].eq(side.free[vl]) for vl in range(parameters.vls)]
 
-        # The last input and output are the agent's.
-        crossed = len(ports) + 1
-        agent_port, agent_store = add_agent(m, self, crossed, len(ports))
+        agent_port, agent_store = add_agent(m, self, len(ports), len(ports))
         m.d.comb += [
             agent_port.node_state.state_reported.eq(Cat(port.state_reported for port in ports).any()),
             Cat(port.icrc_error for port in ports).eq(agent_port.icrc_errors),
@@ -176,6 +174,7 @@ class Switch(wiring.Component):
         ]
 
         # Trace: port by port in the order of kinds, a scrapped packet at its output.
+        crossed = len(crossing)
         scraps = TraceSignature(crossed).create(path=("scraps",))
         for output, scrapped in enumerate(crossbar.scrapped):
             fields = {"slot": scrapped.slot, "input": scrapped.input, "pkt_len": scrapped.n}

@@ -30,8 +30,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "an adapter gives SMPs of the link to its host",
         "adapter/adapter.py",
-        "Mux(mad.is_smp | mad.is_pma_request, _AGENT, _HOST)",
-        "_HOST",
+        "Mux(mad.is_smp | mad.is_pma_request, place_of(_AGENT, _LINK), place_of(_HOST, _LINK))",
+        "place_of(_HOST, _LINK)",
         mixed("management", "H1"),
         Kind.DELIVER,
         "H1",
@@ -511,8 +511,8 @@ NODE_MUTANTS: Final = (
     Mutant(
         "a copy rejected for its P_Key does not count as a violation",
         "switch/input.py",
-        "self.p_key_violations[1].eq(inspection.rejected_at)",
-        "self.p_key_violations[1].eq(0)",
+        "self.p_key_violations.of_copy.eq(inspection.rejected_at)",
+        "self.p_key_violations.of_copy.eq(0)",
         mixed("partitions_of_groups", "S"),
         Kind.BUS_READ,
     ),

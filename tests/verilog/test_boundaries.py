@@ -100,6 +100,31 @@ def test_like_components_are_converted_once(converted):
     assert converted == ["fabric.pair_0.first", "fabric.pair_0", "fabric"]
 
 
+def test_what_has_no_bits_is_no_port(converted):
+    class Narrow(wiring.Component):
+        def __init__(self):
+            super().__init__({"d": In(8), "nothing": In(0), "none": Out(0), "q": Out(8)})
+
+        def elaborate(self, platform):
+            m = Module()
+            m.d.sync += [self.q.eq(self.d), self.none.eq(self.nothing)]
+            return m
+
+    class Around(wiring.Component):
+        d: In(8)
+        q: Out(8)
+
+        def elaborate(self, platform):
+            m = Module()
+            m.submodules.narrow = narrow = Narrow()
+            m.d.comb += [narrow.d.eq(self.d), narrow.nothing.eq(narrow.none), self.q.eq(narrow.q)]
+            return m
+
+    text = convert_apart(Around(), "around")
+    assert converted == ["around.narrow", "around"]
+    assert not re.search(r"width 0 (in|out)put", text)
+
+
 def test_what_did_not_change_is_not_converted_again(converted):
     before = convert_apart(Chain([Port(step=1), Port(step=2)]), "fabric")
     assert converted == ["fabric.port_0", "fabric.port_1", "fabric"]

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In
 
 from rtl.crossing.acceptance import Acceptance
 from rtl.crossing.matcher import Grant, Matcher
+from rtl.crossing.others import others, place_of, turned
 from rtl.rotation import behind
 from tests.mutations.mutant import Change
 from tests.proofs.prover import Opened, Proof, invariants
@@ -32,9 +33,9 @@ class Match(wiring.Component):
         some_free: of the inputs, those where at least one reader is free.
     """
 
-    def __init__(self, inputs: int, outputs: int, vls: int) -> None:
+    def __init__(self, count: int, vls: int) -> None:
         # Outputs that are no port's: VLs in turn. The order of VL arbitration is a claim of its own.
-        self._matcher = Matcher(inputs, outputs, 0, vls)
+        self._matcher = Matcher(count, 0, vls)
         members = self._matcher.signature.members
         names = ("requests", "some_free", "several_free", "outputs_available", "urgent", "changed")
         super().__init__({name: members[name] for name in names})
@@ -45,7 +46,8 @@ class Match(wiring.Component):
         matcher = self._matcher
         opened = Opened(matcher)
         m.submodules.matcher = opened.fragment
-        inputs, outputs, vls = range(matcher.inputs), range(matcher.outputs), matcher.vls
+        count, vls = matcher.count, matcher.vls
+        offers_to, accepted_of = (turned(place, count) for place in (matcher.offers, matcher.accepted))
         m.d.comb += [
             matcher.requests.eq(self.requests),
             matcher.some_free.eq(self.some_free),
@@ -55,8 +57,8 @@ class Match(wiring.Component):
             matcher.changed.eq(self.changed),
             Assume((self.several_free & ~self.some_free) == 0),
         ]
-        for i in inputs:
-            m.submodules[f"acceptance_{i}"] = acceptance = Acceptance(matcher.outputs, block_bits=1)
+        for i in range(count):
+            m.submodules[f"acceptance_{i}"] = acceptance = Acceptance(count - 1, block_bits=1)
             m.d.comb += [acceptance.offers.eq(matcher.offers[i]), matcher.accepted[i].eq(acceptance.accepted)]
             m.d.comb += [
                 Assert(one_of(acceptance.accepted)),
@@ -64,33 +66,33 @@ class Match(wiring.Component):
                 Assert(acceptance.accepted.any() == matcher.offers[i].any()),
             ]
 
-        for o in outputs:
+        for o in range(count):
             available = self.outputs_available[o]
             offered, flow_control = matcher.offered[o], matcher.flow_control[o]
             taken = _is_taken(m, offered, flow_control, matcher.granted[o])
             m.d.comb += Assume(~(available & taken))
 
             # Of the cycle before: who was eligible, by slot.
-            eligible = Signal(data.ArrayLayout(matcher.inputs, vls + 1), name=f"eligible_{o}")
+            eligible = Signal(data.ArrayLayout(count - 1, vls + 1), name=f"eligible_{o}")
             was_available = Signal(name=f"was_available_{o}")
             urgent = Signal(name=f"urgent_{o}")
             m.d.sync += [was_available.eq(available), urgent.eq(self.urgent[o])]
             for slot in range(vls + 1):
                 free = (
-                    self.requests[i][slot][o]
+                    self.requests[i][slot][place_of(o, i)]
                     & Mux(matcher.offers[i].any(), self.several_free[i], self.some_free[i])
                     & available
-                    for i in inputs
+                    for i in others(o, count)
                 )
                 m.d.sync += eligible[slot].eq(Cat(*free))
-            offers = Cat(matcher.offers[i][o] for i in inputs)
+            offers = offers_to[o]
             slot = matcher.slots_offered[o]
             some_vl15 = eligible[vls].any()
             some_data = Cat(eligible[vl].any() for vl in range(vls)).any()
             m.d.comb += [
                 Assert(one_of(offers)),
                 Assert(offered == offers.any()),
-                Assert(one_of(Cat(matcher.accepted[i][o] for i in inputs))),
+                Assert(one_of(accepted_of[o])),
                 Assert(~offered | (one_of(slot) & slot.any())),
                 *(Assert(~offered | ~slot[s] | ((offers & ~eligible[s]) == 0)) for s in range(vls + 1)),
                 # VL15, urgent flow control, data, other flow control.
@@ -157,7 +159,7 @@ MATCHING_PROOFS: Final = (
     Proof(
         "offers and what is accepted are one-hot both ways, of heads that are eligible; VL15, urgent, data, changed",
         Match,
-        parameters={"inputs": 3, "outputs": 3, "vls": 2},
+        parameters={"count": 3, "vls": 2},
         cycles=5,
         reaches=8,
         quick=True,
@@ -171,8 +173,8 @@ MATCHING_PROOFS: Final = (
             Change(
                 "an input is made an offer though it accepts one and has no other reader",
                 "crossing/matcher.py",
-                "Cat(grant.spared[i] for grant in grants).all()",
-                "Cat(grant.spared[i] for grant in grants).any()",
+                "spared[i].all()",
+                "spared[i].any()",
             ),
         ),
     ),

@@ -2,14 +2,14 @@
 
 from typing import Any, Final
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
 from rtl.crossing.matcher import Matcher
+from rtl.crossing.others import of_others, turned
 from rtl.crossing.reader import job_layout
 from rtl.crossing.store import PacketStore
-from rtl.rotation import any_of
 from rtl.widths import LENGTH_BITS
 from tests.mutations.mutant import Change
 from tests.proofs.prover import Opened, Proof, invariants
@@ -17,9 +17,9 @@ from tests.proofs.rotation import one_of
 
 __all__ = ["ONE_READER_PROOFS"]
 
-_INPUTS: Final = 2
+_COUNT: Final = 3
+"""Of inputs, and of outputs: each has two others."""
 _READERS: Final = 2
-_OUTPUTS: Final = 2
 _LEAST_WORDS: Final = 5
 
 
@@ -34,9 +34,9 @@ class OneReader(wiring.Component):
     """
 
     def __init__(self) -> None:
-        self._matcher = Matcher(_INPUTS, _OUTPUTS, 0, 1)
+        self._matcher = Matcher(_COUNT, 0, 1)
         members = self._matcher.signature.members
-        own = {"wide": In(_OUTPUTS), "joins": In(1), "words": In(LENGTH_BITS)}
+        own = {"wide": In(_COUNT), "joins": In(1), "words": In(LENGTH_BITS)}
         super().__init__({**own, **{name: members[name] for name in ("requests", "urgent", "changed")}})
 
     def elaborate(self, platform: object) -> Module:
@@ -45,10 +45,11 @@ class OneReader(wiring.Component):
         m.submodules.matcher = matcher = self._matcher
         phase = Signal(2)
         m.d.sync += phase.eq(phase + 1)
-        stores = [PacketStore((1, 1), _OUTPUTS, _OUTPUTS, 4096, readers=_READERS) for _ in range(_INPUTS)]
+        stores = [PacketStore((1, 1), _COUNT - 1, _COUNT - 1, 4096, readers=_READERS) for _ in range(_COUNT)]
         opened = [Opened(store) for store in stores]
         crossings: list[Any] = [store.crossing for store in stores]
-        held = any_of(crossing.holds for crossing in crossings)
+        holds = turned([crossing.holds for crossing in crossings], _COUNT)
+        held = Cat(mask.any() for mask in holds)
         m.d.comb += [
             matcher.requests.eq(self.requests),
             matcher.urgent.eq(self.urgent),
@@ -56,14 +57,16 @@ class OneReader(wiring.Component):
             matcher.outputs_available.eq(~held & ~matcher.offered & ~matcher.flow_control),
         ]
         m.d.comb += Assume(~self.joins | (self.words >= _LEAST_WORDS))
-        reading = []  # of each reader the output that it holds, or of which it reads the last row
+        offers = turned(matcher.offers, _COUNT)
+        # Of each input's readers the output that each holds, or of which it reads the last row.
+        reading: list[list[Value]] = [[] for _ in crossings]
         for number, (of, crossing) in enumerate(zip(opened, crossings, strict=True)):
             m.submodules[f"store_{number}"] = of.fragment
             m.d.comb += [
                 stores[number].join.eq(self.joins),
                 stores[number].packet.words.eq(self.words),
                 crossing.phase.eq(phase),
-                crossing.wide.eq(self.wide),
+                crossing.wide.eq(of_others(number, self.wide)),
                 crossing.offers.eq(matcher.offers[number]),
                 matcher.accepted[number].eq(crossing.accepted),
                 matcher.some_free[number].eq(crossing.some_free),
@@ -79,8 +82,8 @@ class OneReader(wiring.Component):
                 kept = data.View(stores[number].description, inside("description_kept"))
                 over = inside("dropped") | inside("early")
                 is_last = inside("final_due") & (job.wide | (phase == 1))
-                mine = active.replicate(_OUTPUTS) & served
-                reading.append(mine)
+                mine = active.replicate(_COUNT - 1) & served
+                reading[number].append(mine)
                 m.d.comb += [
                     Assume((kept.words == 0) | (kept.words >= _LEAST_WORDS)),
                     *invariants(
@@ -89,21 +92,25 @@ class OneReader(wiring.Component):
                         ~(active & free) | over | is_last,
                         ~(active & free) | ((served & crossing.holds) == 0),
                         ~ready | (free & ~active),
-                        (mine & matcher.offered) == 0,
+                        (mine & of_others(number, matcher.offered)) == 0,
                     ),
                 ]
-        for o in range(_OUTPUTS):
-            to_here = Cat(row[o] for crossing in crossings for row in crossing.to_output)
+        rows = [[crossing.to_output[reader] for crossing in crossings] for reader in range(_READERS)]
+        due = [turned(of_inputs, _COUNT) for of_inputs in rows]
+        taken = [turned(of_inputs, _COUNT) for of_inputs in zip(*reading, strict=True)]
+        for o in range(_COUNT):
+            to_here = Cat(of_reader[o] for of_reader in due)
+            mine = Cat(of_reader[o] for of_reader in taken)
             m.d.comb += [
                 Assert(one_of(to_here)),
-                Cover((to_here == 1) & matcher.offered[1 - o]),
+                Cover((to_here == 1) & matcher.offered[(o + 1) % _COUNT]),
                 *invariants(
-                    one_of(Cat(crossing.holds[o] for crossing in crossings)),
-                    one_of(Cat(mine[o] for mine in reading)),
+                    one_of(holds[o]),
+                    one_of(mine),
                     ~(matcher.offered[o] & held[o]),
-                    one_of(Cat(matcher.offers[i][o] for i in range(_INPUTS))),
-                    matcher.offered[o] == Cat(matcher.offers[i][o] for i in range(_INPUTS)).any(),
-                    ~held[o] | Cat(mine[o] for mine in reading).any(),
+                    one_of(offers[o]),
+                    matcher.offered[o] == offers[o].any(),
+                    ~held[o] | mine.any(),
                 ),
             ]
         return m

@@ -11,13 +11,14 @@ from amaranth.hdl import Module
 
 from rtl.crossing.arrivals import Arrivals
 from rtl.crossing.congestion import Congestion
+from rtl.crossing.others import others, place_of
 from tests.rtl.simulation import Simulation
 from wire.codes import LNH
 from wire.headers import LRH
 from wire.parameters import SwitchParameters
 
-VLS, INPUTS, OUTPUTS, OUT = 2, 3, 3, 1
-"""The output is a port's, the last is the agent's."""
+VLS, PORTS, OUT = 2, 2, 1
+"""The output is the second port's; behind the ports there is the agent."""
 BLOCKS = 9
 CYCLES = 3000
 
@@ -60,9 +61,9 @@ def row_0(lnh: int, dlid: int) -> int:
 def test_packets_are_marked_as_the_contract_says(seed: int) -> None:
     rng = random.Random(seed)
     m = Module()
-    parameters = SwitchParameters(ports=2, vls=VLS, mtu=256, buffer_blocks=BLOCKS)
-    m.submodules.arrivals = arrivals = Arrivals(INPUTS, OUTPUTS, OUTPUTS - 1, VLS, parameters.mtu)
-    m.submodules.congestion = dut = Congestion(parameters, INPUTS)
+    parameters = SwitchParameters(ports=PORTS, vls=VLS, mtu=256, buffer_blocks=BLOCKS)
+    m.submodules.arrivals = arrivals = Arrivals(PORTS + 1, PORTS, VLS, parameters.mtu)
+    m.submodules.congestion = dut = Congestion(parameters, PORTS)
     m.d.comb += dut.arrived.eq(arrivals.arrived[OUT])
     output, expected, found = Output(), [], []
 
@@ -90,11 +91,12 @@ def test_packets_are_marked_as_the_contract_says(seed: int) -> None:
             output.threshold[cycle] = settings["threshold"]
 
             # Packets join, of one input after the other and of all at once; none goes back to its port.
-            for number in range(INPUTS):
+            for number in range(PORTS + 1):
                 joins = rng.random() < (0.4 if len(waiting) < 8 else 0.05)
-                to = rng.choice([output for output in range(OUTPUTS) if output != number])
+                to = rng.choice(others(number, PORTS + 1))
                 slot, need = rng.randrange(VLS + 1), rng.randint(1, 5)
-                ctx.set(arrivals.joining[number], {"valid": joins, "need": need, "output": to, "slot": slot})
+                joining = {"valid": joins, "need": need, "output": place_of(to, number), "slot": slot}
+                ctx.set(arrivals.joining[number], joining)
                 if joins and to == OUT and slot < VLS:
                     output.joined.append((cycle, slot, need))
                     waiting.append((slot, need))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from rtl.crossing.others import others
 from rtl.switch.inspection import Inspection
 from tests.campaigns import some_of
 from tests.rtl.simulation import Simulation
@@ -34,11 +35,15 @@ class Packet:
     rejected: int = 0
 
 
-def some_packet(rng: random.Random, first: int, ports: int) -> Packet:
+def of_others(mask: int, own: int, ports: int) -> int:
+    return sum((mask >> port & 1) << place for place, port in enumerate(others(own, ports)))
+
+
+def some_packet(rng: random.Random, first: int, ports: int, own: int) -> Packet:
     raw = rng.random() < 0.2
     p_key, slid, dlid = (rng.getrandbits(16) for _ in range(3))
     has_p_key = not raw and rng.random() < 0.9
-    return Packet(first, rng.getrandbits(ports), raw, has_p_key, p_key, slid, dlid, rng.randrange(16))
+    return Packet(first, rng.getrandbits(ports) & ~(1 << own), raw, has_p_key, p_key, slid, dlid, rng.randrange(16))
 
 
 @pytest.mark.parametrize(
@@ -47,6 +52,7 @@ def some_packet(rng: random.Random, first: int, ports: int) -> Packet:
 def test_each_port_s_table_is_looked_into_when_it_is_free_and_vls_take_turns(seed: int, ports: int, vls: int) -> None:
     print(f"seed {seed}")
     rng = random.Random(f"{seed}/{ports}/{vls}")
+    own = rng.randrange(ports)
     dut = Inspection(ports, vls, BLOCK_BITS, BLOCKS)
     seen: Counter[str] = Counter()
 
@@ -56,6 +62,7 @@ def test_each_port_s_table_is_looked_into_when_it_is_free_and_vls_take_turns(see
         answered: int | None = None  # the port whose table was looked into in the cycle before
         rejects: dict[int, tuple[int, Packet]] = {}  # what is told of: port and packet, by the cycle
         outbound = raw_outbound = 0
+        ctx.set(dut.own, own)
         for cycle in range(6000):
             # The tables may be taken, and Sets change what is checked.
             if rng.random() < 0.1:
@@ -75,7 +82,7 @@ def test_each_port_s_table_is_looked_into_when_it_is_free_and_vls_take_turns(see
                 seen["several"] += len(waiting) > 1
             assert ctx.get(dut.queues.queue) == begins, cycle
             ctx.set(dut.queues.first, current.first if begins and current else 0)
-            ctx.set(dut.queues.to, current.to if begins and current else 0)
+            ctx.set(dut.queues.to, of_others(current.to, own, ports) if begins and current else 0)
 
             # What was looked for in the cycle before is there or not.
             ends = answered == ports - 1
@@ -87,7 +94,7 @@ def test_each_port_s_table_is_looked_into_when_it_is_free_and_vls_take_turns(see
                     seen["told"] += 1
             assert ctx.get(dut.queues.inspected) == (ends and 1 << queue), cycle
             if ends and current is not None:
-                assert ctx.get(dut.queues.rejected) == current.rejected, cycle
+                assert ctx.get(dut.queues.rejected) == of_others(current.rejected, own, ports), cycle
                 seen["rejected" if current.rejected else "clean"] += 1
 
             # The next table.
@@ -114,7 +121,7 @@ def test_each_port_s_table_is_looked_into_when_it_is_free_and_vls_take_turns(see
             ctx.set(dut.join, bool(joins))
             for vl in joins:
                 used = {packet.first for packet in waiting.values()}
-                packet = some_packet(rng, rng.choice(sorted(set(range(BLOCKS)) - used)), ports)
+                packet = some_packet(rng, rng.choice(sorted(set(range(BLOCKS)) - used)), ports, own)
                 waiting[vl] = packet
                 names = ("raw", "has_p_key", "p_key", "slid", "dlid", "sl")
                 ctx.set(dut.first, packet.first)
