@@ -116,7 +116,7 @@ class Crossbar(wiring.Component):
     Args:
         readers: of each input.
         vls: data VLs.
-        aging: of how many inputs, from the first on, packets have a life time.
+        aging: how many inputs and outputs, from the first on, are those between which packets have a life time.
 
     Members:
         to_output: of all readers, those of input 0 first, in cycle x_r: the mask of the output, of the others, to which
@@ -151,7 +151,7 @@ class Crossbar(wiring.Component):
         sources = [range(first, first + count) for first, count in zip(firsts, self.readers, strict=False)]
         for output in range(len(self.readers)):
             inputs = others(output, len(self.readers))
-            aging = len(others(output, self.aging))
+            aging = self.aging - 1 if output < self.aging else 0
             column = CrossbarOutput([self.readers[i] for i in inputs], self.vls, aging)
             m.submodules[f"output_{output}"] = column
             m.d.comb += [
