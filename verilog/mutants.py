@@ -28,6 +28,10 @@ MOST_MUTANTS = (1 << _BITS) - 1
 FLAT = "flat.il"
 """The netlist, in the directory of `DrawnMutants`."""
 
+_SIMPLIFIED = "opt -keepdc -nodffe -nosdff; wreduce -keepdc; opt -keepdc -nodffe -nosdff"
+"""As Yosys' `prep` does, which `mutate` is meant to follow: what the exporter wrote twice is there once, and nothing is
+wider than it needs to be. Registers stay as they are."""
+
 _SOURCE = "design.v"
 _DRAWN = "drawn.ys"
 _MUTATED = "mutated.v"
@@ -36,6 +40,8 @@ _COMMAND = re.compile(
     rf"mutate -ctrl {PLUSARG} {_BITS} (?P<number>\d+) -mode (?P<mode>\w+) -module \S+ -cell (?P<cell>\S+)"
     r" -port (?P<port>\S+) -portbit (?P<bit>\d+)(?: -ctrlbit \d+)?(?: -wire (?P<wire>\S+) -wirebit (?P<wire_bit>\d+))?"
 )
+_READS = ("memrd", "memrd_v2")
+_OF_CLOCK = ("EN[0]", "CLK[0]")
 _PORT = f"  input [{_BITS - 1}:0] {PLUSARG};\n  wire [{_BITS - 1}:0] {PLUSARG};\n"
 _CHOICE = (
     f'  reg [{_BITS - 1}:0] {PLUSARG};\n  initial if (!$value$plusargs("{PLUSARG}=%d", {PLUSARG})) {PLUSARG} = 0;\n'
@@ -94,7 +100,9 @@ class DrawnMutants:
 
 
 def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMutants:
-    """COUNT mutants of a NODE of a design, drawn from SEED.
+    """COUNT mutants of a NODE of a design, drawn from SEED, but for those at clock and enable of a read of a memory.
+
+    These are in Yosys' netlist alone: reads have no clock there, a register is behind them.
 
     Raises:
         ValueError: there is no such node, or more are asked for than there are numbers.
@@ -114,6 +122,7 @@ def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMuta
         _yosys(
             directory,
             f"read_verilog {_SOURCE}; hierarchy -top {module}; proc; flatten; opt_expr; opt_clean",
+            _SIMPLIFIED,
             f"delete t:$scopeinfo; write_rtlil {FLAT}; delete t:$meminit t:$meminit_v2",
             # All that an output depends on, in this cycle or an earlier one, but for those of the trace.
             "select -set real o:* o:*trace* %d %ci*",
@@ -123,7 +132,8 @@ def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMuta
 
     key = {"verilog": design.verilog, "module": module, "count": count, "seed": seed, **_versions()}
     directory = cached("mutants", key, fill)
-    mutants = tuple(map(_mutant, (directory / _DRAWN).read_text().splitlines()))
+    places = map(_mutant, (directory / _DRAWN).read_text().splitlines())
+    mutants = tuple(one for one in places if not (one.cell in _READS and one.port in _OF_CLOCK))
     return DrawnMutants(design, module, directory, mutants)
 
 

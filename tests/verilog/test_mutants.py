@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -100,6 +101,35 @@ def test_the_plusarg_chooses_the_mutant(drawn, tmp_path: Path):
     right = said()
     assert right == said("+mutant=0") == "".join(f"{(n // 16 + n) % 16:x}" for n in range(256))
     assert all(said(f"+mutant={mutant.number}") != right for mutant in drawn.mutants)
+
+
+def with_body(body: str) -> Design:
+    """A node whose output is of this."""
+    start, _, rest = FABRIC.partition("  wire [3:0] sum;\n")
+    return Design(FabricPorts((), (), ()), start + body + rest[rest.index("endmodule") :])
+
+
+def test_what_is_written_twice_is_a_place_once():
+    twice = with_body("  assign y = {2'b00, (a ^ b) == 4'd3, (a ^ b) == 4'd5};\n  assign trace_y = 0;\n")
+    places = {
+        re.search(r"-cell (\S+)", mutant.command)[1]
+        for mutant in drawn_mutants(twice, "N", 60, 1).mutants
+        if mutant.cell == "xor"
+    }
+    assert len(places) == 1
+
+
+def test_clock_and_enable_of_a_read_of_a_memory_are_no_places():
+    """They are in Yosys' netlist alone."""
+    memory = with_body(
+        "  reg [3:0] memory [0:15];\n  always @(posedge clk) memory[a] <= b;\n"
+        "  assign y = memory[b];\n  assign trace_y = 0;\n"
+    )
+    drawn = drawn_mutants(memory, "N", 60, 1)
+    ports = {mutant.port.partition("[")[0] for mutant in drawn.mutants if mutant.cell.startswith("memrd")}
+    assert ports == {"ADDR", "DATA"}
+    assert len(drawn.mutants) < 60
+    assert "module fabric_N(" in with_mutants(drawn, drawn.mutants).verilog
 
 
 def test_a_mutant_is_called_by_its_place():
