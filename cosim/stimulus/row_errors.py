@@ -11,9 +11,10 @@ from typing import Final
 
 from cosim.scenario.tables import ErrorKind
 from cosim.stimulus.random_settings import random_gap, random_times
-from wire.codes import VL15
+from wire.codes import LNH, MIN_PKT_LEN_IBA, VL15
 from wire.crc import lpcrc, vcrc
 from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL, FlowControlOp
+from wire.headers import LRH
 from wire.packet import WORD_BYTES
 from wire.stimulus import Control, Injection, Operation, Trigger
 from wire.symbols import Control as Symbol
@@ -50,6 +51,12 @@ _ERROR_GAP = (50, 6_000)
 """Cycles from one error to the next in one direction of a link."""
 
 _FLOW_CONTROL_SHARE = 0.8
+_TINY: Final = (4, 16)
+"""Packets: what ports count of them waits for its turn."""
+
+_TINY_DLIDS: Final = (0, 1, 2, 3, 0xBFFF, 0xC000, 0xFFFF)
+_MOST_TINY_LENGTH: Final = 20
+_MARKED_BAD_SHARE: Final = 0.3
 _TYPICAL_ROWS = (2, 8, 64, 256)
 
 
@@ -124,6 +131,20 @@ def _invented_packet(random: Random) -> list[Injection]:
     return in_idle_data(rows)
 
 
+def _tiny_packets(random: Random) -> list[Injection]:
+    """Idle rows become data packets one behind the other, of two rows or three, which end before their PktLen says."""
+    rows: list[Row] = []
+    has_header = random.random() < 0.5
+    dlid = random.choice(_TINY_DLIDS)
+    for _ in range(random.randint(*_TINY)):
+        body = random.randbytes(WORD_BYTES)
+        if has_header:
+            vl, length = random.choice((0, 1, VL15)), random.randint(MIN_PKT_LEN_IBA, _MOST_TINY_LENGTH)
+            body = LRH.pack(vl=vl, sl=random.getrandbits(4), lnh=LNH.IBA_LOCAL, dlid=dlid, pkt_len=length)
+        rows += frame_data_packet(body + vcrc(body), good=random.random() >= _MARKED_BAD_SHARE)
+    return in_idle_data(rows)
+
+
 def in_idle_data(rows: Iterable[Row]) -> list[Injection]:
     """Rows in place of idle ones; each is armed when the one before it is over."""
     return [Injection(Trigger.IDLE, keep=0, flip=row.k << 32 | row.data) for row in rows]
@@ -157,9 +178,12 @@ _OF_ONE: Final[dict[str, Callable[[Random, int], Injection]]] = {
 }
 """Of one packet or idle row, by kind: drawn with a row in which to be at most."""
 
-_INVENTED: Final = "invented_packet"
+_INVENTED: Final[dict[str, Callable[[Random], list[Injection]]]] = {
+    "invented_packet": _invented_packet,
+    "tiny_packets": _tiny_packets,
+}
 
-ROW_ERRORS: Final = (*_OF_ONE, _INVENTED)
+ROW_ERRORS: Final = (*_OF_ONE, *_INVENTED)
 """The kinds of random ones."""
 
 
@@ -177,12 +201,12 @@ def random_row_errors(
     gap, free = random_gap(random, _ERROR_GAP), start
     for time in random_times(random, gap, start, end):
         cycle = max(time, free)
-        if random.randrange(len(ROW_ERRORS)):
+        if (kind := random.choice(ROW_ERRORS)) in _OF_ONE:
             injections = [random_row_error(random, count)]
         else:
             # With the rows: each is armed when the one before it is over.
-            cycle, injections = -(-cycle // pitch) * pitch, _invented_packet(random)
-            count[_INVENTED] += 1
+            cycle, injections = -(-cycle // pitch) * pitch, _INVENTED[kind](random)
+            count[kind] += 1
         for injection in injections:
             yield Control(cycle, Operation.INJECT, direction, injection.args())
             cycle += pitch

@@ -1,6 +1,7 @@
 """Errors in rows: what each does to those of a link."""
 
 from collections import Counter
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -8,13 +9,11 @@ import pytest
 from cosim.stimulus.row_errors import ROW_ERRORS, link_error, random_row_errors
 from wire.crc import lpcrc, vcrc_good
 from wire.flow_control import FlowControlPacket
+from wire.headers import LRH
 from wire.packet import build_ud_send
 from wire.stimulus import Injection, Trigger
 from wire.symbols import Control as Symbol
 from wire.symbols import Row, deframe, frame_data_packet, frame_link_packet
-
-_STARTS = [0b1000 << 8 | symbol for symbol in (Symbol.SLP, Symbol.SDP)]
-"""K bits and lane 0."""
 
 
 def through(rows: list[Row], injection: Injection) -> list[Row]:
@@ -72,25 +71,33 @@ def test_a_stray_symbol_is_a_control_symbol_outside_packets():
 
 
 @pytest.mark.parametrize("pitch", [1, 4])
-def test_an_invented_packet_has_its_crc_and_comes_in_one_row_after_the_other(pitch):
+def test_invented_packets_have_their_crcs_and_come_in_one_row_after_the_other(pitch):
     counted: Counter[str] = Counter()
-    controls = list(random_row_errors(Random(1), 3, pitch, 0, 2_000_000, counted))
+    controls = list(random_row_errors(Random(1), 3, pitch, 0, 8_000_000, counted))
     assert set(counted) == set(ROW_ERRORS)
     given = [(one.cycle, Injection.of(one.args)) for one in controls]
-    starts = [first.trigger == Trigger.IDLE and first.flip >> 24 in _STARTS for _, first in given]
-    bodies: dict[int, list[bytes]] = {start: [] for start in _STARTS}
-    for is_start, (cycle, first), (later, second) in zip(starts, given, given[1:], strict=False):
-        if is_start and second.trigger == Trigger.IDLE and second.flip & 0xFF == Symbol.EGP:
+    follows = [
+        later == cycle + pitch and one.trigger == next_one.trigger == Trigger.IDLE
+        for (cycle, one), (later, next_one) in pairwise(given)
+    ]
+    rows: list[Row] = []  # those that follow others or are followed; a stray symbol is alone
+    for (cycle, one), behind, before in zip(given, [False, *follows], [*follows, False], strict=True):
+        if behind or before:
             assert cycle % pitch == 0
-            assert later == cycle + pitch
-            (packet,) = deframe([*through([Row(0, 0)], first), *through([Row(0x5A5A5A5A, 0)], second)])
-            bodies[first.flip >> 24].append(packet.body)
-    of_link, of_data = bodies.values()
-    assert len(of_link) + len(of_data) == counted["invented_packet"]
-    assert len(of_link) > 20 < 10 * len(of_data)
-    assert all(lpcrc(body[:4]) == body[4:] for body in of_link)
-    assert all(vcrc_good(body) for body in of_data)
-    assert {body[0] >> 4 for body in of_link} > {0, 1}
+            rows += through([Row(0x5A5A5A5A, 0)], one)
+    of_link, of_data = [], []
+    for packet in deframe(rows):
+        (of_link if packet.start == Symbol.SLP else of_data).append(packet)
+    assert len(of_link) > 20
+    assert all(lpcrc(packet.body[:4]) == packet.body[4:] for packet in of_link)
+    assert {packet.body[0] >> 4 for packet in of_link} > {0, 1}
+    assert all(vcrc_good(packet.body) for packet in of_data)
+    # Of tiny ones, 4 at least follow each other, some marked bad, some with a header that promises more than comes.
+    assert len(of_link) + len(of_data) > counted["invented_packet"] + 4 * counted["tiny_packets"] > 100
+    assert {packet.good for packet in of_data} == {False, True}
+    lengths = {LRH["pkt_len"].read(packet.body) for packet in of_data if len(packet.body) > 8}
+    assert min(lengths) == 6
+    assert {len(packet.body) for packet in of_data} == {6, 10}
 
 
 def test_errors_in_the_header_are_in_rows_of_the_lrh():
