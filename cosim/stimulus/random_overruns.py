@@ -31,18 +31,19 @@ _MOST_OVERRUN_ERRORS: Final = 5
 
 
 def random_overruns(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
-    """In some runs hosts that take nothing for long, while credits are forged that their adapters announce.
+    """In some runs hosts that take nothing for long, while credits are forged that a port announces: of one of their
+    adapters, or of a switch, whose buffers are full then.
 
     OVERRUN_ERRORS, the number of periods with overruns after which these count as excessive, changes meanwhile.
     """
     if random.random() >= _SHARE:
         return
-    hosts = [Port(host, 1) for host in topology.lids]
+    ports = topology.linked_ports()
     later: list[Control] = []
-    until = dict.fromkeys(hosts, start)
+    until = dict.fromkeys(ports, start)
     for cycle in random_times(random, _GAP, start, end):
         yield from due(later, cycle)
-        port = random.choice(hosts)
+        port = random.choice(ports)
         if cycle <= until[port]:
             continue
         count["overrun"] += 1
@@ -53,17 +54,22 @@ def random_overruns(topology: Topology, random: Random, start: int, end: int, co
 
 
 def _overrun(topology: Topology, random: Random, port: Port, start: int, end: int, period: int) -> Iterator[Control]:
-    """One host's, from a cycle until another; its adapter announces credits once in a period."""
-    node, link = topology.index[port.node], topology.link_at(port)
+    """One port's, from a cycle until another; it announces credits once in a period."""
+    link = topology.link_at(port)
     assert link is not None
     yield write_port(topology, start, port, PortRegister.FCP_PERIOD, period)
-    every_vl = (1 << topology.fabric.nodes[port.node].vls) - 1
+    stalled = {
+        topology.index[host]: (1 << topology.fabric.nodes[host].vls) - 1
+        for host in ([port.node] if port.node in topology.lids else topology.lids)
+    }
     for cycle in range(start, end, period):
-        yield Control(cycle, Operation.RECV_STALL, node, (every_vl, 0, 0, 0))
+        for node, every_vl in stalled.items():
+            yield Control(cycle, Operation.RECV_STALL, node, (every_vl, 0, 0, 0))
         yield write_port(topology, cycle, port, PortRegister.OVERRUN_ERRORS, random.randint(0, _MOST_OVERRUN_ERRORS))
         for _ in range(_FORGED_IN_A_PERIOD):
             now = cycle + random.randrange(period)
             yield Control(now, Operation.INJECT, injection_target(*link), forged_flow_control(random).args())
-    yield Control(end, Operation.RECV_STALL, node)
+    for node in stalled:
+        yield Control(end, Operation.RECV_STALL, node)
     usual = _LEAST_USUAL_PERIOD + random.getrandbits(_USUAL_PERIOD_BITS)
     yield write_port(topology, end, port, PortRegister.FCP_PERIOD, usual)
