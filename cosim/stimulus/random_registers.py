@@ -115,18 +115,12 @@ _NO_PAGES: Final = (
 )
 """Pages in which nobody has anything."""
 
-_NO_REGISTERS: Final = (
-    *range(0x15, 0x20),
-    *range(0x31, 0x3C),
-    *range(0x40, 0x50),
-    0x5B,
-    0x68,
-    0xE0,
-    0x100,
-    0x120,
-    0x8000,
-)
-"""Offsets in a port's page at which nobody has anything."""
+_OF_PORTS: Final = (*PortRegister, *registers.Counter, *PacketCounter, *registers.CounterHigh, *Detail)
+_LISTS: Final = range(registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH + registers.VL_ARBITRATION_SPAN)
+_P_KEYS: Final = range(registers.P_KEYS, registers.P_KEYS + P_KEY_TABLE.count)
+_LOW_OFFSETS: Final = 1 << 8
+_HIGH_BITS: Final = range(8, 16)
+"""Of offsets in a port's page: all that it has is below."""
 
 
 def random_register_accesses(
@@ -330,6 +324,14 @@ def _beyond(random: Random, most: int) -> int:
     return random.choice((0, most + 1, random.randint(1, most) | 1 << random.randrange(3, DATA_BITS), _MAX))
 
 
+def _no_register(random: Random, vls: int) -> int:
+    """An offset at which no port of so many VLs has anything: of what they have it is often a bit away."""
+    waits = (registers.VL_XMIT_WAIT + vl for vl in (*range(vls), VL15))
+    used: set[int] = {*_OF_PORTS, *waits, *_LISTS, *_P_KEYS}
+    free = sorted({*range(_LOW_OFFSETS)} - used)
+    return random.choice((random.choice(free), random.choice(sorted(used)) | 1 << random.choice(_HIGH_BITS)))
+
+
 def _nowhere(topology: Topology, random: Random, name: str) -> int:
     """An address that the node does not have, of tables often the first behind them."""
     node = topology.fabric.nodes[name]
@@ -337,8 +339,9 @@ def _nowhere(topology: Topology, random: Random, name: str) -> int:
     others = range(ports + 1, _MOST_PORTS + 1)
     kinds: list[int] = [
         random.randrange(len(NodeRegister), 1 << 16),
-        registers.port_address(random.randint(1, ports), PortRegister.STATE) | random.choice(_NO_REGISTERS),
-        random.choice(random.choice(_NO_PAGES)) << 16 | random.getrandbits(16),
+        random.randint(1, ports) << 16 | _no_register(random, node.vls),
+        random.choice(random.choice(_NO_PAGES)) << 16
+        | random.choice((random.getrandbits(16), random.choice(_OF_PORTS))),
     ]
     if node.vls > 1:
         entries = vl_arbitration_entries(node.vls)

@@ -19,6 +19,9 @@ from wire.stimulus import Control, Operation
 __all__ = ["read_registers"]
 
 _OF_PORTS: Final = (*PortRegister, *PacketCounter, *CounterHigh)
+_OFFSETS: Final = 1 << 8
+"""Of a node's page and of a port's: all that is there is below."""
+
 _CONGESTION_WORDS: Final = range(8, 40)
 """Of all attributes of congestion control but the log, that hold anything."""
 
@@ -64,7 +67,10 @@ def _entries_in_use(topology: Topology) -> Iterator[tuple[int, int]]:
 
 
 def _other_entries(topology: Topology) -> Iterator[tuple[int, int]]:
-    """(node, address) of all other entries, and of some that read 0."""
+    """(node, address) of all other entries, and of what reads 0, as all does that nobody has."""
+    for index, node in enumerate(topology.fabric.nodes.values()):
+        pages = range(1 + topology.fabric.port_count(node))
+        yield from ((index, page << 16 | offset) for page in pages for offset in range(_OFFSETS))
     used = set(agent_lids(topology).values())
     for name in topology.tables:
         index, node = topology.index[name], topology.fabric.nodes[name]

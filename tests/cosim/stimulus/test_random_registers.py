@@ -5,7 +5,17 @@ from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses, random_unplugged_settings
-from wire.registers import PortRegister, place_of_address, port_address
+from wire.codes import VL15
+from wire.registers import (
+    VL_XMIT_WAIT,
+    CounterHigh,
+    Detail,
+    PacketCounter,
+    PortRegister,
+    place_of_address,
+    port_address,
+)
+from wire.registers import Counter as Counters
 from wire.stimulus import Control, Operation
 
 
@@ -53,3 +63,21 @@ def test_widths_and_states_without_a_link_are_written_that_there_are_not():
     assert widths >= {0, 4, 127, 254, 511}
     assert states >= {0, 3}
     assert max(widths) > 1 << 16 < max(states)
+
+
+def test_accesses_are_tried_at_every_offset_of_a_port_where_nothing_is_and_a_bit_away_from_what_is():
+    topology = check_experiment(CheckOptions(ports=3, vls=2, cycles=20_000, sim="model")).topology
+    tried: dict[int, set[int]] = {Operation.BUS_READ: set(), Operation.BUS_WRITE: set()}
+    for control in random_register_accesses(topology, Random(1), 0, 40_000_000, Counter()):
+        page, offset = place_of_address(control.args[0])
+        if 0 < page <= 3:
+            tried[control.operation].add(offset)
+    of_ports = {*PortRegister, *Counters, *Detail, *PacketCounter, *CounterHigh}
+    of_ports |= {VL_XMIT_WAIT + vl for vl in (0, 1, VL15)}
+    nothing = {*range(0x80)} - of_ports
+    assert len(nothing) > 40
+    assert set.union(*tried.values()) >= nothing
+    for offsets in tried.values():
+        assert len(offsets & nothing) > 40
+        assert {offset & 0xFF for offset in offsets if offset >= 0x100} >= {PortRegister.STATE, Detail.P_KEY_VIOLATIONS}
+        assert all(any(offset & 1 << bit for offset in offsets) for bit in range(8, 16))
