@@ -45,6 +45,9 @@ _FIRST_REQUEST: Final = 500
 _THRESHOLDS: Final = (0, 1, 8, 12, 14, 15, 15, 15)
 _PACKET_SIZES: Final = (0, 0, 0, 0, 2, 5)
 _MARKING_RATES: Final = (0, 0, 0, 0, 1, 2, 7)
+_WIDE_SHARE: Final = 0.2
+"""Of these, those that are anything."""
+
 _SOONEST: Final = {8: sum(SwitchControl), 16: 0xFFFF_FFFF, 25: 15 << 28, 26: 0}
 """Words of SwitchCongestionSetting that let all be marked that may be."""
 _KEYS: Final = (0, 0, 1, 0xA5C3_0000_1234_5678)
@@ -55,6 +58,9 @@ _LAST_KEY_SHARE: Final = 0.6
 _NEAR_KEY_SHARE: Final = 0.1
 _LEASE_PERIODS: Final = (0, 1, 2, 0xFFFF)
 _LEASE_SECONDS: Final = (1, 100, 1_000, registers.LEASE_SECOND_AT_RESET)
+_MOST_LEASE_SECOND: Final = 2_000
+"""Of others."""
+
 _LEASES_SHARE: Final = 0.1
 """Of these runs, those with leases that end in cycles in which CongestionKeyInfo is written."""
 
@@ -116,7 +122,7 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
                 for now in range(cycle, until, 2):
                     yield write(now, node, address, value)
             case 8:
-                value = random.choice(_LEASE_SECONDS)
+                value = random.choice((*_LEASE_SECONDS, random.randint(1, _MOST_LEASE_SECOND)))
                 yield write(cycle, node, registers.node_address(NodeRegister.LEASE_SECOND), value)
             case _:
                 address = _readable(random, port)
@@ -165,10 +171,17 @@ def _element(random: Random) -> int:
     return SWITCH_PORT_CONGESTION_ELEMENT.to_int(
         valid=random.choice((0, 1, 1, 1)),
         control_type=int(random.random() < _CREDIT_STARVATION_SHARE),
-        threshold=random.choice(_THRESHOLDS),
-        packet_size=random.choice(_PACKET_SIZES),
-        marking_rate=random.choice(_MARKING_RATES),
+        **_marking(random, SWITCH_PORT_CONGESTION_ELEMENT),
     )
+
+
+def _marking(random: Random, layout: Layout) -> dict[str, int]:
+    """When packets are marked: by values that mark some, but for a share of any."""
+    usual = {"threshold": _THRESHOLDS, "packet_size": _PACKET_SIZES, "marking_rate": _MARKING_RATES}
+    return {
+        name: random.getrandbits(layout[name].width) if random.random() < _WIDE_SHARE else random.choice(values)
+        for name, values in usual.items()
+    }
 
 
 def _setting(topology: Topology, random: Random, switch: str) -> bytes:
@@ -179,11 +192,9 @@ def _setting(topology: Topology, random: Random, switch: str) -> bytes:
         control_map=sum(SwitchControl) if everything else random.getrandbits(5),
         victim_mask=random.choice((0, random.getrandbits(ports + 1), random.getrandbits(256))),
         credit_mask=random.getrandbits(256),
-        threshold=random.choice(_THRESHOLDS),
-        packet_size=random.choice(_PACKET_SIZES),
+        **_marking(random, SWITCH_CONGESTION_SETTING),
         cs_threshold=random.getrandbits(4),
         cs_return_delay=random.getrandbits(16),
-        marking_rate=random.choice(_MARKING_RATES),
     )
 
 

@@ -39,6 +39,9 @@ _OTHER_METHOD_SHARE: Final = 0.3
 
 _OWN_LID_SHARE: Final = 0.6
 _MOST_SUBNET_TIMEOUT: Final = 2
+_ANY_TIMEOUT_SHARE: Final = 0.2
+"""Of these runs, those in which it may be any: most of these never end."""
+
 _MOST_EVENTS: Final = 8
 _KEYS: Final = (KeyViolation.P_KEY, KeyViolation.Q_KEY, KeyViolation.P_KEY | KeyViolation.Q_KEY)
 _OF_SWITCH: Final = (TrapNumber.LINK_STATE_CHANGE, TrapNumber.BAD_P_KEY_AT_SWITCH)
@@ -80,6 +83,7 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
         return
     random, without_lid = Random(f"{seed}/trap requests"), Random(f"{seed}/without LIDs")
     methods = Random(f"{seed}/methods")
+    any_timeout = Random(f"{seed}/any SubnetTimeOut").random() < _ANY_TIMEOUT_SHARE
     hosts = list(topology.lids)
     behind = switches_behind(topology)
     managers = {switch: host for host, switch in reversed(behind.items())}
@@ -93,6 +97,8 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
         node, path = (behind[host], _SWITCH_PATH) if is_of_switch else (host, _OWN_PATH)
         if number < len(first) or random.random() < _SET_SHARE:
             info = _port_info(topology, random, node)
+            if any_timeout:
+                info = info.replace(subnet_timeout=methods.getrandbits(PORT_INFO["subnet_timeout"].width))
             if without_lid.random() < _WITHOUT_LID_SHARE:
                 info = info.replace(lid=0)
             smp = smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info.pack(), transaction_id=number, path=path)
