@@ -8,6 +8,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from functools import partial
 from math import inf
 from operator import attrgetter
 from random import Random
@@ -50,6 +51,7 @@ __all__ = [
     "RandomMad",
     "has_mads",
     "has_many_mads",
+    "mostly_about",
     "random_mad",
     "random_mad_controls",
     "random_mad_packets",
@@ -62,6 +64,19 @@ _MANY: Final = ((10, 250), (10, 250))
 _GAPS: Final = (*_MANY, (100, 3_000))
 """In cycles: many that leave less data, or few among much."""
 
+_MOSTLY_SHARE: Final = 0.3
+"""Of the runs, those with SMPs that are mostly about one attribute."""
+
+_SET_ATTRIBUTES: Final = (
+    SmaAttribute.PORT_INFO,
+    SmaAttribute.PORT_INFO,
+    SmaAttribute.SWITCH_INFO,
+    SmaAttribute.SL_TO_VL_MAPPING_TABLE,
+    SmaAttribute.VL_ARBITRATION_TABLE,
+    SmaAttribute.P_KEY_TABLE,
+    SmaAttribute.LINEAR_FORWARDING_TABLE,
+    SmaAttribute.MULTICAST_FORWARDING_TABLE,
+)
 _SMP_SHARE: Final = 0.6
 _DIRECTED_SHARE: Final = 0.7
 _PARTLY_DIRECTED_SHARE: Final = 0.2
@@ -75,6 +90,9 @@ _LOST_SHARE: Final = 0.1
 
 _TO_SWITCH_SHARE: Final = 0.5
 """Of MADs, those for a switch, whatever else there is."""
+
+_MOSTLY_TO_SWITCH_SHARE: Final = 0.9
+"""Of SMPs in runs where these are mostly about one attribute."""
 
 _MOST_HOPS: Final = 3
 _TO_ITSELF_SHARE: Final = 0.05
@@ -93,6 +111,9 @@ _WRONG_GRH_SHARE: Final = 0.2
 _MODIFIED_SHARE: Final = 0.03
 _REPAIR_CYCLES: Final = (600, 4_000)
 _LEASE_SECONDS: Final = (1, 100, 1_000, registers.LEASE_SECOND_AT_RESET)
+_MOST_LEASE_SECOND: Final = 2_000
+"""Of others."""
+
 _SWEEP_CYCLES: Final = 4_000
 _LIMIT_ENDS_SHARE: Final = 0.1
 """Of the limits and checks of switches, those that a sweep ends."""
@@ -164,10 +185,10 @@ def _is_safe(topology: Topology, host: str, right: bytes, data: bytes) -> bool:
     return not (is_elsewhere and MAD_HEADER["attribute_id"].read(mad) in _MISROUTING)
 
 
-def _agent(topology: Topology, random: Random) -> str:
+def _agent(topology: Topology, random: Random, share: float = _TO_SWITCH_SHARE) -> str:
     """A node: there are fewer switches than hosts, and they have more to tell."""
     nodes = list(agent_lids(topology))
-    is_switch = random.random() < _TO_SWITCH_SHARE
+    is_switch = random.random() < share
     return random.choice([node for node in nodes if not is_switch or node not in topology.lids])
 
 
@@ -176,11 +197,12 @@ def _smp(topology: Topology, random: Random, host: str, number: int, so_far: Map
     lids = agent_lids(topology)
     own = topology.lids[host]
     slid = dlid = dr_slid = dr_dlid = LID_PERMISSIVE
-    path, node = None, _agent(topology, random)
+    to_switch = _TO_SWITCH_SHARE if so_far[host].mostly is None else _MOSTLY_TO_SWITCH_SHARE
+    path, node = None, _agent(topology, random, to_switch)
     if random.random() >= _DIRECTED_SHARE:
         slid, dlid = own, lids[node]
     elif random.random() >= _PARTLY_DIRECTED_SHARE:
-        path, node = random_path(topology, random, host, to_switch=random.random() < _TO_SWITCH_SHARE)
+        path, node = random_path(topology, random, host, to_switch=random.random() < to_switch)
     elif random.random() < 0.5:
         # The switch at which the directed part ends sends it on.
         path, _ = random_path(topology, random, host, to_switch=True)
@@ -263,6 +285,12 @@ def has_many_mads(seed: int) -> bool:
     return has_mads(seed) and _gap(Random(f"{seed}/MADs")) in _MANY
 
 
+def mostly_about(seed: int) -> SmaAttribute | None:
+    """In some runs the attribute that most SMPs are about: of what an agent does with it there is much to see."""
+    random = Random(f"{seed}/attribute")
+    return random.choice(_SET_ATTRIBUTES) if random.random() < _MOSTLY_SHARE else None
+
+
 def _gap(random: Random) -> tuple[int, int]:
     return random.choice(_GAPS)
 
@@ -278,7 +306,7 @@ def _posted(topology: Topology, seed: int, start: int, end: int) -> Iterator[_Po
     random = Random(f"{seed}/MADs")
     hosts = list(topology.lids)
     gap = _gap(random)
-    so_far: defaultdict[str, SetSoFar] = defaultdict(SetSoFar)
+    so_far: defaultdict[str, SetSoFar] = defaultdict(partial(SetSoFar, mostly=mostly_about(seed)))
     for number, cycle in enumerate(random_times(random, gap, start, end) if has_mads(seed) else ()):
         host = random.choice(hosts)
         yield _Posted(cycle, host, random_mad(topology, random, host, number, so_far))
@@ -320,7 +348,8 @@ def _sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterato
         cycle = first
         for name, node in topology.fabric.nodes.items():
             index, is_switch = topology.index[name], isinstance(node, SwitchParameters)
-            writes = [(registers.node_address(NodeRegister.LEASE_SECOND), random.choice(_LEASE_SECONDS))]
+            second = random.choice((*_LEASE_SECONDS, random.randint(1, _MOST_LEASE_SECOND)))
+            writes = [(registers.node_address(NodeRegister.LEASE_SECOND), second)]
             if is_switch:
                 table = {**topology.tables[name], **agent_routes(topology, name)}
                 writes += [(registers.lft_address(lid), port) for lid, port in table.items()]

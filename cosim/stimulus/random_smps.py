@@ -23,6 +23,7 @@ from wire.forwarding_tables import (
     MFT_MODIFIER,
     MULTICAST_FORWARDING_TABLE,
 )
+from wire.layout import Layout
 from wire.mad import MadMethod
 from wire.parameters import SwitchParameters
 from wire.port_info import PORT_INFO, PORT_INFO_MODIFIER
@@ -54,11 +55,18 @@ _ABOVE_TOP_SHARE: Final = 0.4
 _PORT_0_SHARE: Final = 0.5
 """Of modifiers of PortInfo at a switch, those of the port that manages it."""
 
+_MOSTLY_PORT_0_SHARE: Final = 0.05
+"""Where most SMPs are about one attribute."""
+
+_OTHERS_SHARE: Final = 0.3
+"""Of Sets of PortInfo and SwitchInfo, those with anything where nothing is set."""
+
 _OTHER_LID_SHARE: Final = 0.4
 _AGAIN_SHARE: Final = 0.3
 """Of SMPs, those for what was set at the same node before; of these, further Sets."""
 
 _SET_AGAIN_SHARE: Final = 0.2
+_MOSTLY_SHARE: Final = 0.8
 _MOST_SET: Final = 6
 _MOST_KEYS: Final = 3
 _LAST_KEY_SHARE: Final = 0.7
@@ -136,10 +144,12 @@ class SetSoFar:
     Attributes:
         m_keys: the last, of which one may be its M_Key.
         places: attributes and modifiers of the last Sets.
+        mostly: what most SMPs are about, if there is such an attribute.
     """
 
     m_keys: deque[int] = field(default_factory=lambda: deque((0,), maxlen=_MOST_KEYS))
     places: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_MOST_SET))
+    mostly: SmaAttribute | None = None
 
     def m_key(self, random: Random) -> int:
         """Of an SMP, mostly the one that was set last."""
@@ -163,7 +173,10 @@ def random_smp_content(topology: Topology, random: Random, node: str, so_far: Se
         set_share = _SET_AGAIN_SHARE
     else:
         attribute, set_share = random.choice(_ATTRIBUTES), _SET_SHARE
-        modifier = _modifier(topology, random, node, attribute)
+        if so_far.mostly is not None and random.random() < _MOSTLY_SHARE:
+            attribute = so_far.mostly
+        port_0_share = _PORT_0_SHARE if so_far.mostly is None else _MOSTLY_PORT_0_SHARE
+        modifier = _modifier(topology, random, node, attribute, port_0_share)
     if random.random() >= set_share:
         data = random.choice((b"", random.randbytes(SMP_DATA_BYTES)))
         return SmpContent(MadMethod.GET, attribute, modifier, data)
@@ -179,7 +192,7 @@ def _is_switch(topology: Topology, node: str) -> bool:
     return isinstance(topology.fabric.nodes[node], SwitchParameters)
 
 
-def _modifier(topology: Topology, random: Random, node: str, attribute: int) -> int:
+def _modifier(topology: Topology, random: Random, node: str, attribute: int, port_0_share: float) -> int:
     """Mostly one that is allowed, or just not."""
     if random.random() < _ANY_MODIFIER_SHARE:
         return random.choice((1, 2, 1 << random.randrange(32), random.getrandbits(16), random.getrandbits(32)))
@@ -188,7 +201,7 @@ def _modifier(topology: Topology, random: Random, node: str, attribute: int) -> 
     port, other = random.randint(0, most), random.randint(0, most)
     match attribute:
         case SmaAttribute.PORT_INFO:
-            if _is_switch(topology, node) and random.random() < _PORT_0_SHARE:
+            if _is_switch(topology, node) and random.random() < port_0_share:
                 port = 0
             return PORT_INFO_MODIFIER.to_int(port=port, extended_speeds=int(random.random() < _WRONG_SHARE))
         case SmaAttribute.LED_INFO:
@@ -233,21 +246,22 @@ def _switch_info(topology: Topology, random: Random, node: str, modifier: int) -
         none = topology.fabric.port_count(topology.fabric.nodes[node]) + 1
         return random.choice((_MOST_PORT, random.randint(0 if _may_multiply(topology) else none, _MOST_PORT)))
 
-    data = SWITCH_INFO.pack(
-        linear_fdb_cap=random.getrandbits(16),
-        linear_fdb_top=chosen,
-        default_port=random.getrandbits(8),
-        default_multicast_primary_port=default(),
-        default_multicast_not_primary_port=default(),
-        life_time_value=random.choice(_LIFE_TIMES),
-        port_state_change=random.getrandbits(1),
-        lids_per_port=random.getrandbits(16),
-        multicast_fdb_top=random.choice(
+    values = {
+        "linear_fdb_cap": random.getrandbits(16),
+        "linear_fdb_top": chosen,
+        "default_port": random.getrandbits(8),
+        "default_multicast_primary_port": default(),
+        "default_multicast_not_primary_port": default(),
+        "life_time_value": random.choice(_LIFE_TIMES),
+        "port_state_change": random.getrandbits(1),
+        "lids_per_port": random.getrandbits(16),
+        "multicast_fdb_top": random.choice(
             (0, 0, LID_MULTICAST_MIN - 1, LID_MULTICAST_MIN, LID_MULTICAST_MAX, random.getrandbits(16))
         ),
-    )
+    }
     address = registers.node_address(registers.NodeRegister.LINEAR_FDB_TOP)
-    return data, (Repair(topology.index[node], address, top),) if chosen != top else ()
+    repairs = (Repair(topology.index[node], address, top),) if chosen != top else ()
+    return _with_others(SWITCH_INFO, random, values), repairs
 
 
 def _lft_size(topology: Topology, node: str) -> int:
@@ -306,8 +320,8 @@ def _port_info(topology: Topology, random: Random, node: str, modifier: int) -> 
         "q_key_violations": random.getrandbits(1),
         "client_reregister": random.getrandbits(1),
         "subnet_timeout": random.randint(0, _MOST_SUBNET_TIMEOUT),
-        "local_phy_errors": random.choice((0, 1, 15)),
-        "overrun_errors": random.choice((0, 1, 2)),
+        "local_phy_errors": random.choice((0, 1, 15, random.getrandbits(4))),
+        "overrun_errors": random.choice((0, 1, 2, random.getrandbits(4))),
         "link_round_trip_latency": random.getrandbits(24),
     }
     for name in (
@@ -320,7 +334,15 @@ def _port_info(topology: Topology, random: Random, node: str, modifier: int) -> 
     # A port that is Down or not Active for good would end most of what there is to see.
     if random.random() < 0.5 and number:
         values |= {"port_state": PortState.NO_CHANGE, "port_physical_state": 0}
-    return PORT_INFO.pack(values), ()
+    return _with_others(PORT_INFO, random, values), ()
+
+
+def _with_others(layout: Layout, random: Random, values: Mapping[str, int]) -> bytes:
+    """An attribute with these values. Bits that are nobody's, and fields that are read only, are 0 or anything."""
+    data = random.randbytes(layout.size_bytes) if random.random() < _OTHERS_SHARE else bytes(layout.size_bytes)
+    for name, value in values.items():
+        data = layout[name].write(data, value)
+    return data
 
 
 def _widths(drawn: int) -> int:

@@ -11,7 +11,14 @@ from cosim.experiments.check import check
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.agents import agent_lids
 from cosim.stimulus.mad_mutation import mad_of
-from cosim.stimulus.random_mads import MAD_KINDS, random_mad, random_mad_controls, random_mad_packets
+from cosim.stimulus.random_mads import (
+    MAD_KINDS,
+    has_many_mads,
+    mostly_about,
+    random_mad,
+    random_mad_controls,
+    random_mad_packets,
+)
 from cosim.stimulus.random_smps import SetSoFar, random_smp_content
 from wire.codes import VL15, is_multicast_lid
 from wire.headers import LRH
@@ -22,6 +29,7 @@ from wire.port_info import PORT_INFO
 from wire.registers import lft_address
 from wire.sma import SmaAttribute
 from wire.stimulus import Operation
+from wire.switch_info import SWITCH_INFO
 
 WITH, WITHOUT = 1, 4
 """Seeds of runs with and without MADs."""
@@ -177,3 +185,30 @@ def test_some_agents_are_asked_with_their_own_lids():
     agents = set(agent_lids(of).values()) - set(of.lids.values())
     packets = [mad.data for _, mad in mads(of, 1_000)]
     assert any(is_perf(data) and LRH["slid"].read(data) == LRH["dlid"].read(data) in agents for data in packets)
+
+
+def test_in_some_runs_most_smps_are_about_one_attribute_of_a_switch():
+    seeds = [seed for seed in range(100) if mostly_about(seed) is not None]
+    assert 15 < len(seeds) < 45
+    assert {mostly_about(seed) for seed in seeds} >= {SmaAttribute.PORT_INFO, SmaAttribute.VL_ARBITRATION_TABLE}
+    of = topology()
+    for seed in [seed for seed in seeds if has_many_mads(seed)][:3]:
+        asked = Counter(
+            MAD_HEADER.unpack(mad_of(packet.data)).attribute_id
+            for packet in random_mad_packets(of, seed, 0, 40_000)
+            if is_mad(packet.data) and not is_perf(packet.data)
+        )
+        assert asked[mostly_about(seed)] > 0.5 * asked.total() > 20
+
+
+def test_sets_of_ports_and_switches_have_at_times_anything_where_nothing_is_set():
+    random, of, so_far = Random(1), topology(), SetSoFar()
+    contents = [random_smp_content(of, random, "S", so_far) for _ in range(2_000)]
+    for attribute, layout, field in (
+        (SmaAttribute.PORT_INFO, PORT_INFO, "mtu_cap"),
+        (SmaAttribute.SWITCH_INFO, SWITCH_INFO, "multicast_fdb_cap"),
+    ):
+        sets = [one.data for one in contents if one.method == MadMethod.SET and one.attribute_id == attribute]
+        others = [layout[field].read(data) for data in sets]
+        assert 0.5 < others.count(0) / len(others) < 0.9
+        assert len(set(others)) > 5
