@@ -21,7 +21,6 @@ from cosim.stimulus.random_overruns import random_overruns
 from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses, random_unplugged_settings
 from cosim.stimulus.random_settings import (
     due,
-    has_low_lists_alone,
     random_arbitration,
     random_forwarding,
     random_gap,
@@ -162,8 +161,7 @@ def random_controls(
     streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
     streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end))
     streams.append(_random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
-    high = not has_low_lists_alone(seed)
-    streams.append(random_arbitration(topology, Random(f"{seed}/arbitration"), start, end, high=high))
+    streams.append(random_arbitration(topology, seed, start, end))
     streams.append(random_congestion(topology, seed, start, end))
     streams.append(random_leases(topology, seed, start, end))
     streams.append(random_trap_destinations(topology, seed, start, end))

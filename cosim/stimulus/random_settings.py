@@ -28,6 +28,7 @@ __all__ = [
     "has_low_lists_alone",
     "has_moving_p_keys",
     "has_partitions",
+    "has_settled_arbitration",
     "random_arbitration",
     "random_forwarding",
     "random_gap",
@@ -42,6 +43,10 @@ __all__ = [
 
 _TIMES_AS_OFTEN: Final = (1, 1, 4, 16)
 _ARBITRATION_GAP: Final = (20, 800)
+_SETTLED_ARBITRATION_SHARE: Final = 0.2
+"""Of the runs, those with VL arbitration lists that stay for long: what a high list has left comes to its end."""
+
+_SETTLED_ARBITRATION_GAP: Final = (4_000, 30_000)
 _HIGH_LIMIT_SHARE: Final = 0.1
 _IN_USE_SHARE: Final = 0.9
 _SPARSE_SHARE: Final = 0.04
@@ -62,6 +67,9 @@ _AT_TICKS_SHARE: Final = 0.5
 _BEHIND_TICK: Final = 3
 _IN_A_ROW: Final = (1, 1, 1, 4)
 _EXPONENTS: Final = (0, 0, 0, 1, 1, 2, MAX_EXPONENT, NO_LIMIT)
+_LONG_SHARE: Final = 0.2
+"""Of exponents, those of limits that are met seldom, or never: too soon it may be anyway."""
+
 _STALL_COUNTS: Final = (0, 1, 1, 2, 7)
 _LIMITS_OF_PORTS: Final = {PortRegister.VL_STALL_COUNT: _STALL_COUNTS, PortRegister.HOQ_LIFE: _EXPONENTS}
 _PARTITIONED_SHARE: Final = 0.5
@@ -81,6 +89,9 @@ _PARTITION: Final = (1 << P_KEY_TABLE.entry.width - 1) - 1
 
 _CHECKS_OF_MOVING: Final = (0, PartitionCheck.INBOUND | PartitionCheck.OUTBOUND)
 _MOVING_GAP: Final = (25, 100)
+_NEAR_SHARE: Final = 0.5
+"""Of the P_Keys that move, those of which a bit is another than in packets'."""
+
 _GONE_SHARE: Final = 0.3
 """Of the moves, those to no entry."""
 
@@ -127,13 +138,19 @@ def has_low_lists_alone(seed: int) -> bool:
     return Random(f"{seed}/low lists alone").random() < _LOW_ALONE_SHARE
 
 
-def random_arbitration(
-    topology: Topology, random: Random, start: int, end: int, *, high: bool = True
-) -> Iterator[Control]:
-    """Entries of VL arbitration lists, without HIGH of the low ones alone, and limits of the high ones."""
+def has_settled_arbitration(seed: int) -> bool:
+    """Whether VL arbitration lists seldom change."""
+    return Random(f"{seed}/settled arbitration").random() < _SETTLED_ARBITRATION_SHARE
+
+
+def random_arbitration(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
+    """Entries of VL arbitration lists, in some runs of the low ones alone, and limits of the high ones."""
+    random, high = Random(f"{seed}/arbitration"), not has_low_lists_alone(seed)
     ports = [port for port in topology.linked_ports() if topology.fabric.nodes[port.node].vls > 1]
-    until = start
-    for cycle in random_times(random, random_gap(random, _ARBITRATION_GAP), start, end) if ports else ():
+    gap, until = random_gap(random, _ARBITRATION_GAP), start
+    if has_settled_arbitration(seed):
+        gap = _SETTLED_ARBITRATION_GAP
+    for cycle in random_times(random, gap, start, end) if ports else ():
         if cycle < until:
             continue
         port = random.choice(ports)
@@ -206,9 +223,14 @@ def random_limits(topology: Topology, random: Random, start: int, end: int, coun
                     yield write_port(topology, now, port, PortRegister.VL_STALL_COUNT, random.choice(_STALL_COUNTS))
                 case 1:
                     address = registers.node_address(NodeRegister.LIFE_TIME)
-                    yield write(now, topology.index[port.node], address, random.choice(_EXPONENTS))
+                    yield write(now, topology.index[port.node], address, _random_exponent(random))
                 case _:
-                    yield write_port(topology, now, port, PortRegister.HOQ_LIFE, random.choice(_EXPONENTS))
+                    yield write_port(topology, now, port, PortRegister.HOQ_LIFE, _random_exponent(random))
+
+
+def _random_exponent(random: Random) -> int:
+    """Of a time limit."""
+    return random.randint(0, NO_LIMIT) if random.random() < _LONG_SHARE else random.choice(_EXPONENTS)
 
 
 def random_operational_vls(
@@ -273,6 +295,8 @@ def _moving_p_keys(topology: Topology, random: Random, start: int, end: int, cou
             yield write_port(topology, cycle, port, PortRegister.PARTITION, checks)
             continue
         key = P_KEY_DEFAULT if random.random() < max(_DEFAULT_KEY_SHARES) else random_p_key(random)
+        if random.random() < _NEAR_SHARE:
+            key ^= 1 << random.randrange(_PARTITION.bit_length())
         entry = None if random.random() < _GONE_SHARE else random.randrange(P_KEY_TABLE.count)
         for place, value in _moved(table, entry, key).items():
             yield write(cycle, topology.index[port.node], registers.p_key_address(port.number, place), value)
