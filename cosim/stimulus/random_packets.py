@@ -33,7 +33,14 @@ from wire.opcodes import Opcode
 from wire.packet import WORD_BYTES, build_raw
 from wire.parameters import SwitchParameters
 
-__all__ = ["MOST_HOSTS", "RandomTraffic", "has_mostly_multicast", "random_p_key", "random_packets"]
+__all__ = [
+    "MOST_HOSTS",
+    "RandomTraffic",
+    "has_mostly_multicast",
+    "has_shortest_packets",
+    "random_p_key",
+    "random_packets",
+]
 
 _ETHER_TYPE = 0x88B5  # for local experiments (IEEE 802)
 _VL15_PAYLOAD = 256
@@ -69,12 +76,14 @@ class _Forms:
         longest_share: of those with an ICRC, those as long as any headers and a full payload may make them, or one
             word less or two.
         multicast_share: of bursts, those to groups, where there are some.
+        shortest: all are as short as they can be.
     """
 
     random: Random
     grh_share: float
     longest_share: float
     multicast_share: float
+    shortest: bool
 
 
 class _Flows:
@@ -120,6 +129,10 @@ _PHASE_LOADS = (0.1, 0.5, 1.0, 1.0, 2.0)
 _SHORT = 64
 """Payload bytes of most packets: much happens in few cycles."""
 
+_SHORTEST_SHARE = 0.1
+"""Of the runs, those in which all packets are as short as they can be, and many are raw."""
+
+_RAW_SHARE_OF_SHORTEST = 0.5
 _VL15_SHARE = 0.03
 _SHORT_WORDS = (5, 7)
 _SHORT_WORDS_WITH_GRH = (5, 14)
@@ -159,6 +172,11 @@ def has_mostly_multicast(seed: int) -> bool:
     return Random(f"{seed}/mostly multicast").random() < _MOSTLY_SHARE
 
 
+def has_shortest_packets(seed: int) -> bool:
+    """Whether all packets are as short as they can be: as many as there can be in so many cycles."""
+    return Random(f"{seed}/shortest packets").random() < _SHORTEST_SHARE
+
+
 def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
     """Random traffic between all hosts, and to groups, by cycle: random sizes, SLs, targets, bursts and pauses.
 
@@ -195,8 +213,8 @@ def _host_packets(
     phase_end, phase_load = cycle, load
     stray_share = random.choice(_STRAY_SHARES)
     draws = Random(f"{traffic.seed}/forms/{source}")
-    shares = (draws.choice(choices) for choices in (_GRH_SHARES, _LONGEST_SHARES, _MULTICAST_SHARES))
-    forms = _Forms(draws, *shares)
+    grh, longest, multicast = (draws.choice(shares) for shares in (_GRH_SHARES, _LONGEST_SHARES, _MULTICAST_SHARES))
+    forms = _Forms(draws, grh, longest, multicast, shortest=has_shortest_packets(traffic.seed))
     if has_mostly_multicast(traffic.seed):
         forms = replace(forms, multicast_share=_MOSTLY)
     while cycle < traffic.end:
@@ -273,14 +291,16 @@ def _random_packet(
     lids = {"slid": target.slid, "dlid": target.dlid}
     short = random.randint(0, _SHORT)
     size = random.choice((0, short, short, short, random.randint(0, mtu), mtu))
-    if not management and random.random() < _RAW_SHARE:
+    if forms.shortest:
+        size = 0
+    if not management and random.random() < (_RAW_SHARE_OF_SHORTEST if forms.shortest else _RAW_SHARE):
         payload = (IDENTITY.pack(flow, sequence) + random.randbytes(mtu))[: 8 + size // 4 * 4]
         header = RWH.record({"ether_type": _ETHER_TYPE})
         data = build_raw(lrh={**lids, "vl": vl, "sl": sl}, header=header, payload=payload).data
     else:
         grh = not management and random.random() < forms.grh_share
         key = P_KEY_DEFAULT if management or random.random() < _DEFAULT_KEY_SHARE else random_p_key(random)
-        if not management and forms.random.random() < forms.longest_share:
+        if not (management or forms.shortest) and forms.random.random() < forms.longest_share:
             size = _longest_payload(mtu, grh) - forms.random.randrange(3 * WORD_BYTES)
         data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh, p_key=key)
     node_vls = topology.fabric.nodes[source].vls

@@ -8,7 +8,7 @@ import pytest
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.stimulus.flows import scenario_packets
-from cosim.stimulus.random_packets import RandomTraffic, random_packets
+from cosim.stimulus.random_packets import RandomTraffic, has_shortest_packets, random_packets
 from cosim.topology.topology import Port
 from wire.codes import LNH, MTU, VL15, max_pkt_len
 from wire.headers import BTH, DETH, LRH
@@ -168,3 +168,19 @@ def test_some_strays_end_before_what_their_headers_say_they_have():
         if LRH["lnh"].read(packet.data) == LNH.IBA_LOCAL and packet.pkt_len == LRH["pkt_len"].read(packet.data)
     )
     assert {5, 6, 7} <= set(lengths)
+
+
+def test_in_a_tenth_of_the_runs_all_packets_are_as_short_as_they_can_be_and_many_raw():
+    seeds = [seed for seed in range(200) if has_shortest_packets(seed)]
+    assert 8 < len(seeds) < 35
+    topology = check_experiment(CheckOptions(ports=3, vls=2, cycles=20_000, sim="model")).topology
+    lengths: Counter[int] = Counter()
+    for seed in seeds[:4]:
+        traffic = RandomTraffic(seed, 0, 40_000, 0.7, strays=False)
+        lengths.update(
+            packet.pkt_len for packet in random_packets(topology, traffic) if LRH["vl"].read(packet.data) != VL15
+        )
+    # Of a raw packet LRH, RWH and what tells it from others; with a GRH ten words more than without.
+    assert min(lengths) == 5
+    assert lengths[5] > 0.3 * lengths.total()
+    assert max(lengths) < 30
