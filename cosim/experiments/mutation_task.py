@@ -12,10 +12,16 @@ from cosim.stimulus.injection import is_calm
 from cosim.stimulus.random_addresses import has_own_addresses
 from cosim.stimulus.random_congestion import has_congestion_control
 from cosim.stimulus.random_groups import has_groups
-from cosim.stimulus.random_mads import has_mads, has_many_mads
-from cosim.stimulus.random_packets import has_mostly_multicast
-from cosim.stimulus.random_settings import has_low_lists_alone, has_moving_p_keys, has_partitions
+from cosim.stimulus.random_mads import has_mads, has_many_mads, mostly_about
+from cosim.stimulus.random_packets import has_mostly_multicast, has_shortest_packets
+from cosim.stimulus.random_settings import (
+    has_low_lists_alone,
+    has_moving_p_keys,
+    has_partitions,
+    has_settled_arbitration,
+)
 from cosim.stimulus.random_traps import has_traps
+from wire.sma import SmaAttribute
 
 __all__ = ["MutationTask"]
 
@@ -27,19 +33,23 @@ _FABRIC_SEED: Final = 9
 _BUILD: Final = 250
 """Mutants in one simulation: more take longer to compile than they save."""
 
-_PERIOD: Final = 8
-"""Of so many checks one is without errors, ..."""
+_PERIOD: Final = 16
+"""Of so many checks two are without errors, ..."""
 
-_ERROR_FREE: Final = 3
-_FOR_TABLES: Final = 2
-_FOR_AGENTS: Final = 4
-_FOR_COPIES: Final = 6
-_FOR_LINKS: Final = 7
-_FOR_DATA: Final = 0
+_ERROR_FREE: Final = (3, 11)
+_FOR_TABLES: Final = (2, 10)
+_FOR_AGENTS: Final = (4,)
+_FOR_SETS: Final = (12,)
+_FOR_COUNTERS: Final = (5, 13)
+_FOR_COPIES: Final = (6, 14)
+_FOR_LINKS: Final = (7, 15)
+_FOR_DATA: Final = (8,)
+_FOR_MARKING: Final = (0,)
 _TIMES: Final = 5
-"""... and five ask most of one part, four of them so many times as long: agents take a hundred MADs, copies of packets
-to groups fill the links, what is sent in place of idle data comes whole, and where data fills the links counts of
-blocks reach their upper bits, and VLs stall until that is over."""
+"""... and twelve ask most of one part, so many times as long: P_Keys are in each place of a table, agents take hundreds
+of MADs, in one mostly what sets a port, counters have more to count than elsewhere, copies of packets to groups fill
+the links, what is sent in place of idle data comes whole, and where data fills the links counts of blocks reach their
+upper bits, VLs stall until that is over, high lists reach their limits and packets are marked."""
 
 _IDLE_LOAD: Final = 0.05
 """What is put in place of idle data is not damaged by packets then."""
@@ -51,14 +61,25 @@ _SEEDS: Final = 1_009
 """What the number of such a check is multiplied by, for the first seed that it may have."""
 
 
+def _is_for_tables(seed: int) -> bool:
+    """Nothing keeps packets from being judged by P_Key tables, copies too, and traps tell of them."""
+    judged = has_moving_p_keys(seed) and has_groups(seed) and has_traps(seed)
+    return is_calm(seed) and judged and not has_many_mads(seed)
+
+
 def _is_for_agents(seed: int) -> bool:
     """Agents are asked for all that there is, and tell all."""
-    return has_many_mads(seed) and has_congestion_control(seed) and has_traps(seed)
+    return has_many_mads(seed) and has_congestion_control(seed) and has_traps(seed) and mostly_about(seed) is None
 
 
-def _is_for_tables(seed: int) -> bool:
-    """Nothing keeps packets from being judged by P_Key tables, copies too."""
-    return is_calm(seed) and has_moving_p_keys(seed) and has_groups(seed) and not has_many_mads(seed)
+def _is_for_sets(seed: int) -> bool:
+    """Agents are told mostly what ports are to do."""
+    return has_many_mads(seed) and mostly_about(seed) is SmaAttribute.PORT_INFO
+
+
+def _is_for_counters(seed: int) -> bool:
+    """Packets are as many as there can be, and nodes that are reset have partitions again."""
+    return not is_calm(seed) and has_shortest_packets(seed) and has_partitions(seed) and not has_many_mads(seed)
 
 
 def _is_for_copies(seed: int) -> bool:
@@ -72,20 +93,40 @@ def _is_for_links(seed: int) -> bool:
     return not is_calm(seed) and not has_many_mads(seed)
 
 
-def _is_for_data(seed: int) -> bool:
+def _is_full(seed: int) -> bool:
     """Nothing keeps data off the links."""
-    return is_calm(seed) and not has_mads(seed) and not has_moving_p_keys(seed) and has_low_lists_alone(seed)
+    return is_calm(seed) and not has_mads(seed) and not has_moving_p_keys(seed)
+
+
+def _is_for_data(seed: int) -> bool:
+    """Of VLs that are in no high list, these are not asked."""
+    return _is_full(seed) and has_low_lists_alone(seed)
+
+
+def _is_for_marking(seed: int) -> bool:
+    """Packets are marked, and high lists are asked too."""
+    lists = has_settled_arbitration(seed) and not has_low_lists_alone(seed)
+    return _is_full(seed) and has_congestion_control(seed) and lists
 
 
 _FITS: Final = {
-    _FOR_TABLES: _is_for_tables,
-    _FOR_AGENTS: _is_for_agents,
-    _FOR_COPIES: _is_for_copies,
-    _FOR_DATA: _is_for_data,
-    _FOR_LINKS: _is_for_links,
+    place: fits
+    for places, fits in (
+        (_FOR_TABLES, _is_for_tables),
+        (_FOR_AGENTS, _is_for_agents),
+        (_FOR_SETS, _is_for_sets),
+        (_FOR_COUNTERS, _is_for_counters),
+        (_FOR_COPIES, _is_for_copies),
+        (_FOR_LINKS, _is_for_links),
+        (_FOR_DATA, _is_for_data),
+        (_FOR_MARKING, _is_for_marking),
+    )
+    for place in places
 }
-_LONG: Final = (_FOR_AGENTS, _FOR_COPIES, _FOR_LINKS, _FOR_DATA)
-_LOAD_OF: Final = {_FOR_COPIES: max(_LOADS), _FOR_DATA: max(_LOADS), _FOR_LINKS: _IDLE_LOAD}
+_LOAD_OF: Final = {
+    **dict.fromkeys((*_FOR_COPIES, *_FOR_DATA, *_FOR_MARKING), max(_LOADS)),
+    **dict.fromkeys(_FOR_LINKS, _IDLE_LOAD),
+}
 
 
 @dataclass(frozen=True)
@@ -97,29 +138,27 @@ class MutationTask:
         count: mutants.
         seed: they are drawn from this.
         checks: that a mutant is run through until one finds it, each with a seed of its own.
-        cycles: of a check; four of eight are five times as long.
+        cycles: of a check; twelve of sixteen are five times as long.
     """
 
     node: Literal["switch", "adapter"] = "switch"
     count: int = 1_000
     seed: int = 1
-    checks: int = 12
+    checks: int = 16
     cycles: int = 20_000
 
     def options(self, number: int) -> CheckOptions:
         """Of check 1, 2, ..., of the same fabric."""
         place, cycles, seed = number % _PERIOD, self.cycles, number
         if (fits := _FITS.get(place)) is not None:
-            seed = next(filter(fits, count(number * _SEEDS)))
-        if place in _LONG:
-            cycles *= _TIMES
-        load = _LOAD_OF.get(place, _LOADS[(number // _PERIOD + number) % len(_LOADS)])
+            seed, cycles = next(filter(fits, count(number * _SEEDS))), cycles * _TIMES
+        load = _LOAD_OF.get(place, _LOADS[number // 2 % len(_LOADS)])
         return CheckOptions(
             _PORTS,
             _VLS,
             cycles=cycles,
             seed=seed,
-            errors=place != _ERROR_FREE,
+            errors=place not in _ERROR_FREE,
             load=load,
             sim=MODEL,
             fabric_seed=_FABRIC_SEED,

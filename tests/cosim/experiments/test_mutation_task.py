@@ -5,10 +5,12 @@ from __future__ import annotations
 from cosim.experiments.check_experiment import check_experiment
 from cosim.experiments.mutation_task import MutationTask
 from cosim.stimulus.injection import is_calm
+from cosim.stimulus.random_congestion import has_congestion_control
 from cosim.stimulus.random_groups import has_groups
-from cosim.stimulus.random_mads import has_many_mads
-from cosim.stimulus.random_packets import has_mostly_multicast
+from cosim.stimulus.random_mads import has_many_mads, mostly_about
+from cosim.stimulus.random_packets import has_mostly_multicast, has_shortest_packets
 from cosim.stimulus.random_settings import has_low_lists_alone, has_moving_p_keys
+from wire.sma import SmaAttribute
 
 TASK = MutationTask()
 OPTIONS = {number: TASK.options(number) for number in range(1, TASK.checks + 1)}
@@ -20,16 +22,18 @@ def test_all_checks_are_of_one_fabric_and_have_seeds_of_their_own():
     assert len(fabrics) == 1
 
 
-def test_all_that_a_mutant_goes_through_are_640_000_cycles():
-    assert sum(options.cycles for options in OPTIONS.values()) == 640_000
+def test_all_that_a_mutant_goes_through_are_1_280_000_cycles():
+    assert sum(options.cycles for options in OPTIONS.values()) == 1_280_000
 
 
 def test_among_them_are_such_as_ask_most_of_a_part():
-    """P_Key tables, agents, copies, all data, low lists, and links of which most rows are idle data."""
+    """P_Key tables, agents, Sets of ports, counters, copies, links mostly idle, full ones with low lists, with high."""
     assert all(is_calm(OPTIONS[number].seed) and has_moving_p_keys(OPTIONS[number].seed) for number in (2, 10))
     assert all(has_many_mads(OPTIONS[number].seed) for number in (4, 12))
-    assert has_groups(OPTIONS[6].seed)
-    assert has_mostly_multicast(OPTIONS[6].seed)
-    assert has_low_lists_alone(OPTIONS[8].seed)
-    assert OPTIONS[7].load < 0.1 < OPTIONS[6].load == OPTIONS[8].load == 1.0
+    assert [mostly_about(OPTIONS[number].seed) for number in (4, 12)] == [None, SmaAttribute.PORT_INFO]
+    assert all(has_shortest_packets(OPTIONS[number].seed) for number in (5, 13))
+    assert all(has_groups(OPTIONS[number].seed) and has_mostly_multicast(OPTIONS[number].seed) for number in (6, 14))
+    assert [has_low_lists_alone(OPTIONS[number].seed) for number in (8, 16)] == [True, False]
+    assert has_congestion_control(OPTIONS[16].seed)
+    assert OPTIONS[7].load < 0.1 < OPTIONS[6].load == OPTIONS[8].load == OPTIONS[16].load == 1.0
     assert [number for number, options in OPTIONS.items() if not options.errors] == [3, 11]
