@@ -23,15 +23,15 @@ _GAIN: Final = 0.02
 _LATEST: Final = 2
 """Of what comes to a unit and goes from it, so many decide where it is to be tried."""
 _STEPS: Final = 4
-_AROUND: Final = 2
+_AROUND: Final = 3
 """Tiles around a place that are tried."""
-_TRIED: Final = 40
+_TRIED: Final = 120
 """Tiles at most, the best first."""
 _IN_A_ROW: Final = 4
 """Units that move together at most."""
-_NEXT: Final = 3
+_NEXT: Final = 12
 """Tiles between two of them."""
-_FARTHEST: Final = 10
+_FARTHEST: Final = 24
 """Tiles that they go, across and along."""
 _ROUNDS: Final = 30
 _PLACES: Final = (0, 2, 3, 4, 5, 7, 1, 6)
