@@ -117,20 +117,21 @@ def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMuta
         raise ValueError(f"{node}: no such node in the design")
     module = found["module"]
 
+    steps = (
+        f"read_verilog {_SOURCE}; hierarchy -top {module}; proc; flatten; opt_expr; opt_clean",
+        _SIMPLIFIED,
+        f"delete t:$scopeinfo; write_rtlil {FLAT}; delete t:$meminit t:$meminit_v2",
+        # All that an output depends on, in this cycle or an earlier one, but for those of the trace.
+        "select -set real o:* o:*trace* %d %ci*",
+        f"mutate -list {count} -seed {seed} -ctrl {PLUSARG} {_BITS} 1 -o {_DRAWN} @real",
+    )
+
     def fill(directory: Path) -> None:
         (directory / _SOURCE).write_text(design.verilog)
-        _yosys(
-            directory,
-            f"read_verilog {_SOURCE}; hierarchy -top {module}; proc; flatten; opt_expr; opt_clean",
-            _SIMPLIFIED,
-            f"delete t:$scopeinfo; write_rtlil {FLAT}; delete t:$meminit t:$meminit_v2",
-            # All that an output depends on, in this cycle or an earlier one, but for those of the trace.
-            "select -set real o:* o:*trace* %d %ci*",
-            f"mutate -list {count} -seed {seed} -ctrl {PLUSARG} {_BITS} 1 -o {_DRAWN} @real",
-        )
+        _yosys(directory, *steps)
         (directory / _SOURCE).unlink()
 
-    key = {"verilog": design.verilog, "module": module, "count": count, "seed": seed, **_versions()}
+    key = {"verilog": design.verilog, "steps": steps, **_versions()}
     directory = cached("mutants", key, fill)
     places = map(_mutant, (directory / _DRAWN).read_text().splitlines())
     mutants = tuple(one for one in places if not (one.cell in _READS and one.port in _OF_CLOCK))
