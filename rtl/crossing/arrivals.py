@@ -66,14 +66,18 @@ class Arrivals(wiring.Component):
         m = Module()
         bits = need_bits(self.mtu)
         outputs = [others(number, self.ports) for number in range(self.inputs)]
-        to = [Signal(len(of_input), name=f"to_{number}") for number, of_input in enumerate(outputs)]
+        to = [Signal(len(of_input), name=f"to_{number}", reset_less=True) for number, of_input in enumerate(outputs)]
         # A register for each place in which a need may be, 0 elsewhere: to clear registers costs no LUTs, gates would.
         needs = [
-            {(o, vl): Signal(bits, name=f"need_{n}_{o}_{vl}") for o in of_input for vl in range(self.vls)}
+            {
+                (o, vl): Signal(bits, name=f"need_{n}_{o}_{vl}", reset_less=True)
+                for o in of_input
+                for vl in range(self.vls)
+            }
             for n, of_input in enumerate(outputs)
         ]
         for number, joins in enumerate(self.joining):
-            joining = Signal(joins.shape(), name=f"joining_{number}")
+            joining = Signal(joins.shape(), name=f"joining_{number}", reset_less=True)
             m.d.sync += joining.eq(joins)
             on_data_vl = joining.valid & (joining.slot != self.vls)
             m.d.sync += to[number].eq(Mux(on_data_vl, 1 << joining.output, 0))

@@ -192,8 +192,8 @@ class Buffer(wiring.Component):
         fill, write = self.fill, self.fill.write
         heads = Array(Signal(bits, init=start, name=f"head_{slot}") for slot, start in enumerate(starts))
         ended = Signal()  # a packet ended in the last cycle: the list's new head is on the walk port
-        ended_slot = Signal(SLOT_BITS)
-        current = Signal(bits)
+        ended_slot = Signal(SLOT_BITS, reset_less=True)
+        current = Signal(bits, reset_less=True)
         block = Signal(bits)
         slot = Signal(SLOT_BITS)  # a VL that has no slot writes to the last one's spare block
         m.d.comb += slot.eq(Mux(write.slot < len(self.pools), write.slot, len(self.pools) - 1))
@@ -270,7 +270,11 @@ class Buffer(wiring.Component):
 
         # A verdict is not seen by a read in the cycle in which it is given, which the memory answers with anything. The
         # block that is taken comes late in its cycle.
-        judge_en_before, judge_addr_before, taken_before = Signal(), Signal(self.bits), Signal(self.bits)
+        judge_en_before, judge_addr_before, taken_before = (
+            Signal(),
+            Signal(self.bits, reset_less=True),
+            Signal(self.bits, reset_less=True),
+        )
         judged = Signal()
         m.d.sync += [judge_en_before.eq(judge.en), judge_addr_before.eq(judge.addr), taken_before.eq(self.taken)]
         m.d.comb += [

@@ -59,7 +59,7 @@ def connect_crossing(
     aging = len(ports) if life is not None else 0
     m.submodules.crossbar = crossbar = Crossbar([len(side.rows) for side in inputs], vls, aging)
     phase = Signal(2)
-    wide = Signal(count)
+    wide = Signal(count, reset_less=True)
     causes = Signal(data.ArrayLayout(CAUSE_BITS, len(ports)))
     m.d.sync += phase.eq(phase + 1)
     m.d.comb += wide.eq(Cat(*(port.sending.wide for port in ports), *(1 for _ in sinks)))

@@ -109,9 +109,9 @@ class Reader(wiring.Component):
         # Cycle x_r: read a row. A packet's row 0 is read at once, at any width of its output. Until one is taken up a
         # reader that may reads anything, and has no row that is due.
         active = Signal()  # from x_0 + 1 on
-        served = Signal(self.outputs)  # mask of the output of the packet that is read
+        served = Signal(self.outputs, reset_less=True)  # mask of the output of the packet that is read
         block = Signal(self.block_bits)
-        block_kept = Signal(self.block_bits)
+        block_kept = Signal(self.block_bits, reset_less=True)
         row = Signal(ROW_BITS)
         following = Signal.like(words)  # index of the row behind the one that is due
         final_due = Signal()  # the row that is due is the last
@@ -144,8 +144,8 @@ class Reader(wiring.Component):
         m.d.comb += self.to_output.eq(Mux(self.takes, self.to, Mux(goes_on, served, 0)))
 
         # Cycle x_r + 1: the row passes on to the output. By now the reader may have the next packet.
-        first = Signal()
-        final = Signal()
+        first = Signal(reset_less=True)
+        final = Signal(reset_less=True)
         passing = Signal()
         scrap = Signal()
         swallowed, outlived = Signal(), Signal()
@@ -188,9 +188,9 @@ class Reader(wiring.Component):
         Of the job only the first block is needed before, and the length not before x_0 + 2: the shortest packet has
         more rows than that. In x_0 all this is still of the packet before.
         """
-        job = Signal(self.job_layout)
+        job = Signal(self.job_layout, reset_less=True)
         description = Signal(self.description.shape())
-        description_kept = Signal(self.description.shape())
+        description_kept = Signal(self.description.shape(), reset_less=True)
         m.d.comb += description.eq(Mux(described, self.description, description_kept))
         m.d.sync += description_kept.eq(description)
         with m.If(self.grant):
@@ -200,7 +200,7 @@ class Reader(wiring.Component):
     def _block_behind(self, m: Module, read: Value, row: Value) -> Value:
         """Of the block that is read, while its last row is due: what was stored beside the rows before."""
         rows = rows_with_next(self.block_bits)
-        said = Signal(ASIDE_BITS * len(rows))
+        said = Signal(ASIDE_BITS * len(rows), reset_less=True)
         with m.If(read & (row != 0) & (row <= rows.stop)):  # by now the row behind the one that is answered
             m.d.sync += said.eq(Cat(said[ASIDE_BITS:], self.memory.aside))
         return said[: self.block_bits]

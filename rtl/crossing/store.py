@@ -202,7 +202,7 @@ class PacketStore(wiring.Component):
             taker.eq(Mux(accepts, takes, 0)),
         ]
         job, fate = Signal(job_layout(self.block_bits)), self._find_fate(m, queues, buffer)
-        wide = Signal(self.outputs)  # in the cycle of the offer
+        wide = Signal(self.outputs, reset_less=True)  # in the cycle of the offer
         m.d.sync += wide.eq(crossing.wide)
         m.d.comb += [
             job.first.eq(acceptance.first),
@@ -240,7 +240,7 @@ class PacketStore(wiring.Component):
         is known which it is; it comes from far, and that the packet is oversize is joined with it a cycle later."""
         accepted, credited = self.crossing.accepted[: self.credited], range(self.credited)
         offered = queues.heads.slots_offered
-        oversize, cause, ages = Signal(), Signal(CAUSE_BITS), Signal()
+        oversize, cause, ages = Signal(reset_less=True), Signal(CAUSE_BITS, reset_less=True), Signal(reset_less=True)
         on_data_vl = Cat(~offered[output][self.vls] for output in credited)
         if self.credited:
             m.d.sync += [

@@ -82,7 +82,7 @@ class HostSend(wiring.Component):
         # Cycles a+1 to a+n: a word is taken. Row r is made of word r and the last byte of word r-1; the
         # last row has that byte only, and comes when the next packet may already be chosen.
         row = Signal(StoreRow)
-        last_byte = Signal(8)
+        last_byte = Signal(8, reset_less=True)
         word = Array(stream.data for stream in self.streams)[row.slot]
         with m.If(self.taken):
             m.d.sync += [
@@ -156,9 +156,9 @@ class HostReceive(wiring.Component):
         """Word w is the last three bytes of row w and the first of row w + 1."""
         m = Module()
         row, words = self.row, self.words
-        begun = Signal(24)
-        second = Signal()  # the row after a packet's row 0
-        n = Signal.like(row.n)
+        begun = Signal(24, reset_less=True)
+        second = Signal(reset_less=True)  # the row after a packet's row 0
+        n = Signal.like(row.n, reset_less=True)
         with m.If(row.valid):
             m.d.sync += [begun.eq(row.data), second.eq(row.first)]
         m.d.sync += [
@@ -172,8 +172,8 @@ class HostReceive(wiring.Component):
 
         # DELIVER, with the last word.
         cycle = Signal(32)
-        start = Signal(32)
-        fingerprint = Signal(FINGERPRINT_WIDTH)
+        start = Signal(32, reset_less=True)
+        fingerprint = Signal(FINGERPRINT_WIDTH, reset_less=True)
         first_cycle = Mux(words.first, cycle, start)
         before = Mux(words.first, Const(FINGERPRINT_INIT, FINGERPRINT_WIDTH), fingerprint)
         after = fingerprint_step(m, before, lanes_of(words.data))

@@ -35,7 +35,7 @@ class MulticastDlid(wiring.Component):
         """Row 0 ends with the DLID's first byte, row 1 begins with its second; of 0xFFFF both are all ones."""
         m = Module()
         high, low = self.row[:_BYTE_BITS], self.row[-_BYTE_BITS:]
-        all_ones = Signal()
+        all_ones = Signal(reset_less=True)
         with m.If(self.first):
             m.d.sync += [
                 self.multicast.eq(~below(high, LID_MULTICAST_MIN >> _BYTE_BITS)),

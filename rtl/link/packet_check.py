@@ -190,12 +190,12 @@ class PacketCheck(wiring.Component):
         # From cycle h+2 on: the packet as its header made it. The node's objection comes now.
         packet = Signal(PacketHeader)
         decides = Signal()  # this is h+2
-        own = Signal(Verdict)
-        was_on_credit = Signal()
+        own = Signal(Verdict, reset_less=True)
+        was_on_credit = Signal(reset_less=True)
         foreseen = Signal(Verdict)
-        foreseen_kept = Signal(Verdict)
+        foreseen_kept = Signal(Verdict, reset_less=True)
         accepted = Signal()
-        vl = Signal(VL_BITS)
+        vl = Signal(VL_BITS, reset_less=True)
         with m.If(received.first):
             first_vl = lrh_field(self.head, "vl")
             m.d.sync += [

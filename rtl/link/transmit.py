@@ -246,7 +246,7 @@ class Transmitter(wiring.Component):
         with m.Else():
             m.d.comb += body.eq(Cat(row[:20], Mux(send.first, vl[:4], row[20:24]), row[24:]))
         bad = send.bad & ~flow_control.last
-        crc = Signal(VCRC_WIDTH)
+        crc = Signal(VCRC_WIDTH, reset_less=True)
         before, lanes = vcrc_begun(crc, first, lanes_of(body))
         closing = vcrc_step(m, crc, [body[24:]])
         vcrc = Mux(bad, closing, ~closing)

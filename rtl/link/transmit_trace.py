@@ -39,10 +39,10 @@ class TransmitTrace(wiring.Component):
         cycle = Signal(32)
         m.d.sync += cycle.eq(cycle + 1)
 
-        fingerprint = Signal(FINGERPRINT_WIDTH)
+        fingerprint = Signal(FINGERPRINT_WIDTH, reset_less=True)
         fingerprint_after = Signal(FINGERPRINT_WIDTH)
-        start = Signal.like(cycle)
-        lrh = Signal(32)
+        start = Signal.like(cycle, reset_less=True)
+        lrh = Signal(32, reset_less=True)
         state = Mux(row.first, Const(FINGERPRINT_INIT, FINGERPRINT_WIDTH), fingerprint)
         m.d.comb += fingerprint_after.eq(fingerprint_step(m, state, lanes_of(self.data)))
         with m.If(row.valid):

@@ -120,9 +120,9 @@ class AnswerWord(Stage):
         notices.append(self._part(m, SmaAttribute.NOTICE, told, self.trap[told_traps(self._is_switch)].any()))
 
         # A register behind the parts, one behind the word, and then it waits for the counters.
-        parts = Signal(data.ArrayLayout(WORD_BITS, 4))
+        parts = Signal(data.ArrayLayout(WORD_BITS, 4), reset_less=True)
         answers = [self._answer(m), *(Signal(_Answer, name=f"answer_{later}") for later in (1, 2, 3))]
-        word, most, write = Signal(WORD_BITS), Signal(WORD_BITS), self.write
+        word, most, write = Signal(WORD_BITS, reset_less=True), Signal(WORD_BITS, reset_less=True), self.write
         m.d.sync += [
             *(answer.eq(before) for before, answer in pairwise(answers)),
             Cat(parts).eq(Cat(Mux(self._shown(), self.word.kept, 0), *map(any_of, (of_node, of_ports, notices)))),
@@ -175,7 +175,7 @@ class AnswerWord(Stage):
                         with m.Case(of_word):
                             m.d.sync += port_sum.ends.eq(ends)
         m.d.comb += port_sum.word.eq(self.read)
-        joins, index_of_upper = Signal(), Signal.like(answer.index)
+        joins, index_of_upper = Signal(), Signal.like(answer.index, reset_less=True)
         m.d.sync += [joins.eq(counted & port_sum.lower_half), index_of_upper.eq(answer.index - 1)]
         with m.If(joins):
             m.d.comb += [write.bytes.eq(WHOLE), write.index.eq(index_of_upper)]
@@ -184,7 +184,7 @@ class AnswerWord(Stage):
     def _sampled(self, m: Module) -> Signal:
         """What can change at any time is seen in a slot's first step, a trap's IsSM in step 0."""
         steps, attribute = self.steps, self.attribute
-        seen, samples = Signal(_Seen), steps.at_in_slot(0)
+        seen, samples = Signal(_Seen, reset_less=True), steps.at_in_slot(0)
         with m.If(samples):
             m.d.sync += seen.m_key_protect_bits.eq(self.key.protect)
         if self._is_switch:
@@ -247,7 +247,7 @@ class AnswerWord(Stage):
             for half in range(2):
                 here = Cat(chosen[of.name] & (number == list(masks(field))[half]) for of, field in places).any()
                 words.append((here, guid.word_select(1 - half, WORD_BITS)))
-        found = [Signal(WORD_BITS, name=f"of_identity_{place}") for place in range(len(words))]
+        found = [Signal(WORD_BITS, name=f"of_identity_{place}", reset_less=True) for place in range(len(words))]
         m.d.sync += [of_word.eq(Mux(here, word, 0)) for of_word, (here, word) in zip(found, words, strict=True)]
         return list(map(Value.cast, found))
 

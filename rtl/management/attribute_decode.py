@@ -95,8 +95,8 @@ class AttributeDecode(wiring.Component):
         ]
 
         # The address: where the attribute begins, and how far in it its part is.
-        begin = Signal.like(self.base)
-        offset = Signal.like(self.base)
+        begin = Signal.like(self.base, reset_less=True)
+        offset = Signal.like(self.base, reset_less=True)
         offsets = self._offsets(m)
         used = {kind: Value.cast(chosen[kind.name]) for kind in self._attributes.base}
         by_table = self._leaves_by_table()
@@ -128,7 +128,7 @@ class AttributeDecode(wiring.Component):
         allowed_now = {name: Signal(name=f"{name}_allowed".lower()) for name in allowed_by_name}
         for name, signal in allowed_now.items():
             m.d.sync += signal.eq(allowed_by_name[name])
-        known, settable, named = Signal(), Signal(), Signal()
+        known, settable, named = Signal(), Signal(), Signal(reset_less=True)
         judged = {"known": known, "settable": settable, "named": named}
         m.d.sync += [
             known.eq(Cat(chosen[name] for name in methods).any()),
@@ -214,8 +214,8 @@ class AttributeDecode(wiring.Component):
         offsets: list[tuple[Value, Value]] = []
         if self._is_switch:
             ports, positions = self._ports, self._attributes.mft_positions
-            pair = Signal(range((ports + 1) ** 2))
-            block = Signal(range(self._attributes.mft_blocks * positions))
+            pair = Signal(range((ports + 1) ** 2), reset_less=True)
+            block = Signal(range(self._attributes.mft_blocks * positions), reset_less=True)
             m.d.sync += [
                 pair.eq(_times(target.in_port, ports + 1) + target.port),
                 block.eq(_times(target.block, positions) + self._named(MFT_MODIFIER, "position")),

@@ -79,7 +79,7 @@ class AttributeWords(Stage):
         connect(m, word, rules.word)
         m.d.comb += [rules.state.eq(self.read), self.writes.eq(rules.judged.writes)]
 
-        took, refused = Signal(), Signal()
+        took, refused = Signal(), Signal(reset_less=True)
         client_reregister = place(PORT_INFO["client_reregister"])
         m.d.sync += [took.eq(0), write.valid.eq(0)]
         self._note_violation(m, write)

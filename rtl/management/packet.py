@@ -168,7 +168,7 @@ class Offer(Stage):
         m.submodules.icrc = icrc = _Icrc()
         steps, stream, came = self.steps, self.stream, self.came
         taken = stream.ready
-        covered = Signal(WORD_BITS)  # the word, as the ICRC sees it
+        covered = Signal(WORD_BITS, reset_less=True)  # the word, as the ICRC sees it
 
         # A packet comes.
         takes, first, came_with_grh = Signal(), Signal(), Signal()

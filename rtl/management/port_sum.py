@@ -48,7 +48,7 @@ class PortSum(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Add, then see to what is too large."""
         m = Module()
-        kept, kept_upper, beyond = Signal(WORD_BITS), Signal(WORD_BITS), Signal()
+        kept, kept_upper, beyond = Signal(WORD_BITS), Signal(WORD_BITS), Signal(reset_less=True)
         bounds = list(pairwise([0, *FIELD_ENDS, WORD_BITS]))
 
         # One chain of carries, with a place behind each part of the word: where a field ends the carry stays there,
@@ -72,7 +72,7 @@ class PortSum(wiring.Component):
             overflows = Mux(self.ends[part], carries[part] & ~self.lower_half, overflows)
             parts.insert(0, sums[part] | overflows.replicate(len(sums[part])))
 
-        of_pairs = Signal(2 * self._pairs)  # likewise, of fields of 2 bits
+        of_pairs = Signal(2 * self._pairs, reset_less=True)  # likewise, of fields of 2 bits
         for pair in range(self._pairs):
             here = slice(WORD_BITS - 2 * (pair + 1), WORD_BITS - 2 * pair)
             more = kept[here] + self.word[here]

@@ -76,7 +76,7 @@ class LatestEvents(wiring.Component):
         happens, begins = (
             [Signal(self._traps, name=f"{name}_{ago}") for ago in (1, 2)] for name in ("happens", "begins")
         )
-        event = Signal(self._event)
+        event = Signal(self._event, reset_less=True)
         m.d.sync += [
             Cat(happens).eq(Cat(self.happens, happens)),
             Cat(begins).eq(Cat(self.begins, begins)),

@@ -61,7 +61,7 @@ class CongestionLog(wiring.Component):
             m.d.sync += stamp.eq(stamp + 1)
 
         # Cycle w_r. Of several ports one is logged.
-        marks, event = Signal(self._ports), Signal(_Event)
+        marks, event = Signal(self._ports), Signal(_Event, reset_less=True)
         ports, logged = Signal(self._ports), Signal()
         first = Signal(Marked)
         m.d.comb += [

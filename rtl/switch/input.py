@@ -84,7 +84,7 @@ class Input(wiring.Component):
         m.d.comb += [route.header.eq(header), route.free.eq(store.fill.free)]
 
         # Its partition.
-        packet, output = Signal(routed_layout(ports)), Signal.like(route.output)
+        packet, output = Signal(routed_layout(ports), reset_less=True), Signal.like(route.output, reset_less=True)
         has_copies, copies = Signal(), Signal(copies_layout(ports, ports - 1, vls))
         own = self.routing.input
         m.submodules.partition = partition = Partition(ports)
@@ -207,7 +207,7 @@ class Input(wiring.Component):
             inspection.has.eq(partition.has),
         ]
 
-        of_verdict, was_of_verdict, port = Signal(), Signal(), Signal.like(wrong.port)
+        of_verdict, was_of_verdict, port = Signal(), Signal(), Signal.like(wrong.port, reset_less=True)
         m.d.comb += [
             of_verdict.eq(constrained.valid & partition.has_p_key),
             wrong.valid.eq(of_verdict | inspection.wrong.valid),

@@ -82,7 +82,7 @@ class Inspection(wiring.Component):
 
         # Cycle b: which packet.
         busy, fetched, ends = Signal(), Signal(), Signal()
-        queue, to = Signal(self.vls), Signal(self.ports - 1)
+        queue, to = Signal(self.vls), Signal(self.ports - 1, reset_less=True)
         begins = Mux(busy, 0, first_from(m, queues.waiting, behind(m, queue)))
         m.d.comb += queues.queue.eq(begins)
         m.d.sync += fetched.eq(begins.any())
@@ -92,9 +92,9 @@ class Inspection(wiring.Component):
             m.d.sync += busy.eq(0)
 
         # From b + 2 on: one table after the other. From there on `packet` is the one that is inspected.
-        packet, port = Signal(GuardedPacket), self.table_number
-        looking, looked, is_last, enforced = Signal(), Signal(), Signal(), Signal()
-        of_port = Signal(range(self.ports))
+        packet, port = Signal(GuardedPacket, reset_less=True), self.table_number
+        looking, looked, is_last, enforced = Signal(), Signal(), Signal(reset_less=True), Signal(reset_less=True)
+        of_port = Signal(range(self.ports), reset_less=True)
         looks = looking & self.free
         last = port == self.ports - 1
         m.d.sync += [
@@ -118,7 +118,7 @@ class Inspection(wiring.Component):
             ends.eq(looked & is_last),
             queues.inspected.eq(Mux(ends, queue, 0)),
         ]
-        told_of, at = Signal.like(of_port), Signal(self.ports - 1)
+        told_of, at = Signal.like(of_port, reset_less=True), Signal(self.ports - 1)
         m.d.sync += [
             before.eq(Mux(fetched, 0, rejected)),
             at.eq(Mux(is_rejected & packet.has_p_key, place & to, 0)),

@@ -195,7 +195,7 @@ class Switch(wiring.Component):
         m.d.sync += first.eq(lowest(m, rejects))
         halfway = []
         for start in range(0, len(inputs), 2):
-            of_some = Signal(WrongPKey, name=f"told_from_{start}")
+            of_some = Signal(WrongPKey, name=f"told_from_{start}", reset_less=True)
             some = [side.wrong_p_key for side in inputs[start : start + 2]]
             m.d.sync += of_some.eq(select(first[start : start + 2], some))
             halfway.append(Value.cast(of_some))
