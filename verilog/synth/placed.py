@@ -14,13 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-__all__ = ["COMB", "FF", "Arc", "PlacedDesign", "Unit"]
+__all__ = ["BLOCK_RAM", "COMB", "FF", "Arc", "PlacedDesign", "Unit"]
 
 COMB: Final = "TRELLIS_COMB"
 """A LUT, or what becomes of one: half a carry cell, four words of LUT RAM, a LUT with a multiplexer behind it."""
 FF: Final = "TRELLIS_FF"
+BLOCK_RAM: Final = "DP16KD"
 _PLACES: Final = 8
 """Of a tile."""
+_BEST: Final = (0, 2, 3, 4, 5, 7, 1, 6)
+"""Those with short ways to others first."""
 
 _BEL = "NEXTPNR_BEL"
 _STRENGTH = "BEL_STRENGTH"
@@ -52,7 +55,8 @@ class Arc:
 
 @dataclass(frozen=True)
 class Unit:
-    """Cells of one tile that stay together: a LUT, a register, a LUT with its register, LUTs and their multiplexers.
+    """Cells of one tile that stay together: a LUT, a register, a LUT with its register, LUTs and their multiplexers; or
+    a block RAM, which is alone where it is.
 
     Attributes:
         single: all are at the same place of a tile, which may be any. Others may not change their places in a tile.
@@ -70,7 +74,6 @@ class PlacedDesign:
         places: of each; to be changed by `exchange` alone.
         fanin, fanout: arcs that end and begin at each, clocks and constants left out.
         outputs: names of the pins that each drives.
-        tiles: those that units may move to.
         unit_of: what each may move with, None if it has to stay.
     """
 
@@ -81,10 +84,13 @@ class PlacedDesign:
         self._cells: list[dict[str, Any]] = list(top["cells"].values())
         self.types: list[str] = [cell["type"] for cell in self._cells]
         self.places: list[_Place] = [_place(cell["attributes"][_BEL]) for cell in self._cells]
-        self._at: dict[str, dict[_Place, int]] = {COMB: {}, FF: {}}
+        self._at: dict[str, dict[_Place, int]] = {COMB: {}, FF: {}, BLOCK_RAM: {}}
         for number, kind in enumerate(self.types):
             if kind in self._at:
                 self._at[kind][self.places[number]] = number
+        self._block_rams = {
+            place: self._cells[number]["attributes"][_BEL] for place, number in self._at[BLOCK_RAM].items()
+        }
 
         drivers: dict[int, tuple[int, str]] = {}
         self.outputs: list[list[str]] = [[] for _ in names]
@@ -109,7 +115,8 @@ class PlacedDesign:
             if self.types[number] == "TRELLIS_RAMW" or cell["parameters"].get("MODE") in _RAM
         }
         # Tiles in which something lies are tiles of logic. Where LUT RAM is other rules apply: units leave, none comes.
-        self.tiles = {place[:2] for at in self._at.values() for place in at} - self._rams
+        self._logic_tiles = {place[:2] for kind in (COMB, FF) for place in self._at[kind]} - self._rams
+        self._block_ram_tiles = {place[:2] for place in self._block_rams}
         self.unit_of: list[Unit | None] = [None] * len(names)
         for unit in self._units():
             for number in unit.cells:
@@ -155,7 +162,7 @@ class PlacedDesign:
 
     def _may_move(self, number: int) -> bool:
         kind, mode = self.types[number], self._cells[number]["parameters"].get("MODE")
-        return kind == FF or (kind == COMB and not mode and bool(self.fanout[number]))
+        return kind in {FF, BLOCK_RAM} or (kind == COMB and not mode and bool(self.fanout[number]))
 
     def _is_multiplexer(self, number: int) -> bool:
         return self.types[number] == COMB and bool(self._cells[number]["connections"].get("OFX"))
@@ -163,6 +170,14 @@ class PlacedDesign:
     def _places_of(self, unit: Unit) -> set[int]:
         """In its tile."""
         return {self.places[number][2] for number in unit.cells}
+
+    def places_for(self, unit: Unit) -> tuple[int, ...]:
+        """In a tile, those that a unit might go to, if it may go to this tile, the first the best."""
+        return _BEST if unit.single and self.types[unit.cells[0]] != BLOCK_RAM else (0,)
+
+    def tiles_for(self, unit: Unit) -> set[tuple[int, int]]:
+        """Those that a unit may go to, if what is there may give way. Of block RAMs those that have one."""
+        return self._block_ram_tiles if self.types[unit.cells[0]] == BLOCK_RAM else self._logic_tiles
 
     def in_the_way(self, unit: Unit, tile: tuple[int, int], place: int) -> list[Unit] | None:
         """Units that lie where a unit would go; None if something lies there that cannot give way.
@@ -238,7 +253,9 @@ class PlacedDesign:
         for cell, kind, (column, row, place) in zip(self._cells, self.types, self.places, strict=True):
             attributes = cell["attributes"]
             attributes[_STRENGTH] = _LOCKED
-            if kind in self._at:
+            if kind == BLOCK_RAM:
+                attributes[_BEL] = self._block_rams[column, row, place]
+            elif kind in self._at:
                 name = "K" if kind == COMB else "FF"
                 attributes[_BEL] = f"X{column}/Y{row}/SLICE{'ABCD'[place // 2]}.{name}{place % 2}"
         file.write_text(json.dumps(self._file))

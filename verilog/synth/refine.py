@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from verilog.synth.estimate import Estimate
-from verilog.synth.placed import PlacedDesign, Unit
+from verilog.synth.placed import BLOCK_RAM, PlacedDesign, Unit
 
 __all__ = ["refine"]
 
@@ -34,8 +34,6 @@ _NEXT: Final = 12
 _FARTHEST: Final = 24
 """Tiles that they go, across and along."""
 _ROUNDS: Final = 30
-_PLACES: Final = (0, 2, 3, 4, 5, 7, 1, 6)
-"""Of a tile, those with short ways to others first."""
 
 
 def refine(placed: Path, refined: Path, *, period: float, speed: str) -> int:
@@ -71,7 +69,7 @@ def _moved(design: PlacedDesign, estimate: Estimate, unit: Unit, apart: int) -> 
     now = estimate.slack_of(unit)
     if now >= _MARGIN:
         return False
-    places = [(estimate.slack_at(unit, tile, 0), tile) for tile in _tiles(design, estimate, unit) & design.tiles]
+    places = [(estimate.slack_at(unit, tile, 0), tile) for tile in _tiles(design, estimate, unit)]
     better = sorted(((slack, tile) for slack, tile in places if slack > now + _GAIN), reverse=True)
     if any(_go(design, estimate, {unit: tile}, now + _GAIN) for _, tile in better[:_TRIED]):
         return True
@@ -98,8 +96,9 @@ def _together(
     for x, y in sorted({(x, y) for x in across for y in along} - {(0, 0)}, key=lambda step: _distance(step, (0, 0))):
         tiles = {one: (column + x, line + y) for one, (column, line) in zip(row, at, strict=True)}
         for last in _square(tiles[row[-1]], apart):
-            if design.tiles.issuperset((tiles | {row[-1]: last}).values()):
-                yield tiles | {row[-1]: last}
+            wanted = tiles | {row[-1]: last}
+            if all(tile in design.tiles_for(one) for one, tile in wanted.items()):
+                yield wanted
 
 
 def _steps(tiles: int) -> range:
@@ -117,7 +116,7 @@ def _go(design: PlacedDesign, estimate: Estimate, tiles: dict[Unit, tuple[int, i
         ((unit, tile),) = tiles.items()
         return any(
             estimate.slack_at(unit, tile, place) > enough and _try(design, estimate, {unit: (tile, place)}, enough)
-            for place in (_PLACES if unit.single else (0,))
+            for place in design.places_for(unit)
         )
     return _try(design, estimate, {unit: (tile, None) for unit, tile in tiles.items()}, enough)
 
@@ -136,7 +135,7 @@ def _try(
     cells: list[int] = []
     for unit, (tile, place) in wanted.items():
         before = design.places[unit.cells[0]]
-        for at in _PLACES if place is None and unit.single else (place or 0,):
+        for at in design.places_for(unit) if place is None else (place,):
             others = design.in_the_way(unit, tile, at)
             if others is None or wanted.keys() & set(others):
                 continue
@@ -164,14 +163,17 @@ def _distance(tile: tuple[int, int], other: tuple[int, int]) -> int:
 
 
 def _tiles(design: PlacedDesign, estimate: Estimate, unit: Unit) -> set[tuple[int, int]]:
-    """Tiles in which a unit might be better: around its latest neighbours, and on the way between them."""
+    """Tiles in which a unit might be better: around its latest neighbours, and on the way between them. There are few
+    of block RAMs."""
+    if design.types[unit.cells[0]] == BLOCK_RAM:
+        return design.tiles_for(unit)
     sources, sinks = estimate.latest(unit, _LATEST)
     points = [design.places[cell][:2] for cell in (*sources, *sinks, unit.cells[0])]
     for source in sources:
         for sink in sinks:
             (x, y), (to_x, to_y) = design.places[source][:2], design.places[sink][:2]
             points += [(x + (to_x - x) * step // _STEPS, y + (to_y - y) * step // _STEPS) for step in range(1, _STEPS)]
-    return {tile for point in points for tile in _square(point, _AROUND)}
+    return {tile for point in points for tile in _square(point, _AROUND)} & design.tiles_for(unit)
 
 
 def _square(tile: tuple[int, int], around: int) -> list[tuple[int, int]]:

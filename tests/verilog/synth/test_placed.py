@@ -2,6 +2,8 @@
 
 import pytest
 
+from verilog.synth.placed import Unit
+
 from .placed_examples import Placed, bels
 
 TILE = 10, 20
@@ -77,7 +79,7 @@ def test_carry_chains_and_lut_ram_stay(tmp_path):
     placed.register("read", OTHER, "A0", "ram", by="DI")
     design = placed.read(tmp_path)
     assert not any(design.unit_of)
-    assert design.tiles == {TILE}
+    assert design.tiles_for(Unit((1,), single=True)) == {TILE}
 
 
 @pytest.mark.parametrize(("place", "may"), [(0, False), (1, True)])

@@ -49,6 +49,18 @@ def test_luts_in_a_row_go_together_where_none_gains_alone(tmp_path):
     assert all(where[f"f{number}"].startswith("X14/Y20/") for number in range(3))
 
 
+def test_a_block_ram_changes_places_with_one_that_has_time(tmp_path):
+    placed = Placed()
+    placed.block_ram("late", FAR, DOB0="bit")
+    placed.lut("carry", (12, 22), "A0", "bit", mode="CCU2")
+    placed.register("sum", (12, 22), "A0", "carry", by="DI")
+    placed.block_ram("other", NEAR, DOB0="nothing")
+    _, before, after, where = refined(placed, tmp_path, 7.0)
+    assert before < 0 < after
+    assert where["late"] == "X10/Y20/EBR0"
+    assert where["other"] == "X70/Y20/EBR0"
+
+
 def test_what_is_in_time_stays_and_what_cannot_move_is_left(tmp_path):
     placed = Placed()
     placed.register("a", NEAR, "A0", "x")
