@@ -40,8 +40,8 @@ _COMMAND = re.compile(
     rf"mutate -ctrl {PLUSARG} {_BITS} (?P<number>\d+) -mode (?P<mode>\w+) -module \S+ -cell (?P<cell>\S+)"
     r" -port (?P<port>\S+) -portbit (?P<bit>\d+)(?: -ctrlbit \d+)?(?: -wire (?P<wire>\S+) -wirebit (?P<wire_bit>\d+))?"
 )
-_READS = ("memrd", "memrd_v2")
-_OF_CLOCK = ("EN[0]", "CLK[0]")
+_READ = re.compile(r"^  cell \$memrd\S* (\S+)$", re.M)
+_OF_CLOCK = ("EN[0]", "CLK[0]", "ARST[0]", "SRST[0]")
 _PORT = f"  input [{_BITS - 1}:0] {PLUSARG};\n  wire [{_BITS - 1}:0] {PLUSARG};\n"
 _CHOICE = (
     f'  reg [{_BITS - 1}:0] {PLUSARG};\n  initial if (!$value$plusargs("{PLUSARG}=%d", {PLUSARG})) {PLUSARG} = 0;\n'
@@ -100,7 +100,7 @@ class DrawnMutants:
 
 
 def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMutants:
-    """COUNT mutants of a NODE of a design, drawn from SEED, but for those at clock and enable of a read of a memory.
+    """COUNT mutants of a NODE of a design, drawn from SEED, but for those at clock, enable, resets of a memory's read.
 
     These are in Yosys' netlist alone: reads have no clock there, a register is behind them.
 
@@ -133,8 +133,9 @@ def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMuta
 
     key = {"verilog": design.verilog, "steps": steps, **_versions()}
     directory = cached("mutants", key, fill)
+    reads = set(_READ.findall((directory / FLAT).read_text()))
     places = map(_mutant, (directory / _DRAWN).read_text().splitlines())
-    mutants = tuple(one for one in places if not (one.cell in _READS and one.port in _OF_CLOCK))
+    mutants = tuple(one for one in places if not (one.port in _OF_CLOCK and _cell_of(one) in reads))
     return DrawnMutants(design, module, directory, mutants)
 
 
@@ -182,6 +183,13 @@ def _mutant(command: str) -> Mutant:
     wire = f"{found['wire'].rpartition('.')[2]}[{found['wire_bit']}]" if found["wire"] else ""
     port = f"{found['port']}[{found['bit']}]"
     return Mutant(int(found["number"]), found["mode"], ".$".join(path), kind, port, wire, command)
+
+
+def _cell_of(mutant: Mutant) -> str:
+    """Its name in the netlist."""
+    found = _COMMAND.match(mutant.command)
+    assert found, mutant.command
+    return found["cell"]
 
 
 def _yosys(directory: Path, *steps: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from rtl.fabric.ports import FabricPorts
 from verilog.design import Design
-from verilog.mutants import Mutant, drawn_mutants, with_mutants
+from verilog.mutants import FLAT, Mutant, drawn_mutants, with_mutants
 
 FABRIC = """\
 module fabric(clk, a, b, y, trace_y);
@@ -119,14 +119,20 @@ def test_what_is_written_twice_is_a_place_once():
     assert len(places) == 1
 
 
-def test_clock_and_enable_of_a_read_of_a_memory_are_no_places():
-    """They are in Yosys' netlist alone."""
-    memory = with_body(
-        "  reg [3:0] memory [0:15];\n  always @(posedge clk) memory[a] <= b;\n"
-        "  assign y = memory[b];\n  assign trace_y = 0;\n"
-    )
-    drawn = drawn_mutants(memory, "N", 60, 1)
-    ports = {mutant.port.partition("[")[0] for mutant in drawn.mutants if mutant.cell.startswith("memrd")}
+MEMORY = "  reg [3:0] memory [0:15];\n  always @(posedge clk) memory[a] <= b;\n  wire [3:0] found = memory[b];\n"
+TABLE = (
+    "  reg [3:0] found;\n  always @*\n    case (a)\n"
+    + "".join(f"      {number}: found = {number * 7 % 16};\n" for number in range(16))
+    + "    endcase\n"
+)
+
+
+@pytest.mark.parametrize("reads", [MEMORY, TABLE])
+def test_clock_enable_and_resets_of_a_read_of_a_memory_are_no_places(reads):
+    """They are in Yosys' netlist alone, also where it has made a memory of a table."""
+    drawn = drawn_mutants(with_body(f"{reads}  assign y = found;\n  assign trace_y = 0;\n"), "N", 60, 1)
+    (read,) = re.findall(r"^  cell \$memrd\S* (\S+)$", (drawn.directory / FLAT).read_text(), re.M)
+    ports = {mutant.port.partition("[")[0] for mutant in drawn.mutants if f"-cell {read} " in mutant.command}
     assert ports == {"ADDR", "DATA"}
     assert len(drawn.mutants) < 60
     assert "module fabric_N(" in with_mutants(drawn, drawn.mutants).verilog
