@@ -8,10 +8,12 @@ from itertools import count
 import pytest
 
 from cosim.experiments.mutation_task import MutationTask
-from ironband.campaign.runs import MutantBuild, Result, Run
+from ironband.campaign.runs import BuiltMutants, MutantBuild, MutantRun, Result, Run
 from ironband.campaign.sources import sources_digest
+from rtl.fabric.ports import FabricPorts
 from tests.ironband.dask_threads import dask_threads
 from toolchain.errors import UserError
+from verilog.design import Design
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,12 @@ def test_what_several_runs_need_is_built_once_before_them_and_if_it_fails_so_do_
         assert done.report == ("" if seed else "nothing is made of this")
     made = {seed: {done.figures["made"] for number, done in found if number == seed} for seed in (1, 2)}
     assert sorted(made.values(), key=min) == [{0}, {1}]
+
+
+def test_a_mutant_at_a_place_that_is_none_passes_without_a_verdict(tmp_path):
+    run = MutantRun({}, "", MutationTask(), range(1, 3), 2)
+    result = run.perform(tmp_path, BuiltMutants(Design(FabricPorts((), (), ()), ""), frozenset(), {}))
+    assert result == Result(True, {"number": 2, "verdict": None}, "")
 
 
 def test_workers_that_cannot_run_are_told_with_what_they_said(cluster, tmp_path, monkeypatch):
