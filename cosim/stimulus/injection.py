@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from functools import partial
 from math import inf
 from random import Random
 from typing import Final
@@ -16,7 +17,7 @@ from cosim.stimulus.random_cc_traps import random_trap_destinations
 from cosim.stimulus.random_congestion import random_congestion, random_leases
 from cosim.stimulus.random_expiries import random_expiries
 from cosim.stimulus.random_links import RESET_SHARE, random_outages, random_port_downs, random_restarts, sweeps
-from cosim.stimulus.random_mads import random_mad_controls
+from cosim.stimulus.random_mads import has_mads, random_mad_controls
 from cosim.stimulus.random_overruns import random_overruns
 from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses, random_unplugged_settings
 from cosim.stimulus.random_settings import (
@@ -159,7 +160,7 @@ def random_controls(
     """
     count = injected if injected is not None else Counter()
     streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
-    streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end))
+    streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end, in_a_row=has_mads(seed)))
     streams.append(_random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
     streams.append(random_arbitration(topology, seed, start, end))
     streams.append(random_congestion(topology, seed, start, end))
@@ -168,12 +169,20 @@ def random_controls(
     streams.append(random_wrong_keys(topology, seed, start, end))
     streams.append(random_subnet_managers(topology, seed, start, end))
     if errors and not is_calm(seed):
+        linked = topology.linked_ports()
+        reads = [None if has_mads(seed) else partial(_random_read, topology, port) for port in linked]
         streams += [
             *(
                 random_row_errors(
-                    Random(f"{seed}/errors/{direction}"), direction, topology.pace(port), start, end, count
+                    Random(f"{seed}/errors/{direction}"),
+                    direction,
+                    topology.pace(port),
+                    start,
+                    end,
+                    count,
+                    reads[direction ^ 1],
                 )
-                for direction, port in enumerate(topology.linked_ports())
+                for direction, port in enumerate(linked)
             ),
             *(
                 random_invented_smps(
@@ -203,7 +212,7 @@ def random_controls(
             random_register_accesses(topology, Random(f"{seed}/registers written"), start, end, count),
             random_unplugged_settings(topology, Random(f"{seed}/unplugged"), start, end, count),
             random_operational_vls(topology, Random(f"{seed}/operational VLs"), start, end, count),
-            random_limits(topology, Random(f"{seed}/limits"), start, end, count),
+            random_limits(topology, seed, start, end, count),
             random_expiries(topology, Random(f"{seed}/expiries"), start, end, count),
             random_partitions(topology, seed, start, end, count),
             random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
@@ -231,18 +240,23 @@ def _random_stalls(topology: Topology, random: Random, host: str, start: int, en
         yield Control(until, Operation.RECV_STALL, node, (0, 0, 0, 0))
 
 
-def _random_reads(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
-    """Of a port's counters, some of them one after the other: what is counted meanwhile waits."""
+def _random_reads(topology: Topology, random: Random, start: int, end: int, *, in_a_row: bool) -> Iterator[Control]:
+    """Of a port's counters, some of them one after the other, if they may be: what is counted meanwhile waits."""
     ports = topology.linked_ports()
     until = start
     for cycle in random_times(random, random_gap(random, _READ_GAP), start, end):
         if cycle < until:
             continue
-        port, reads = random.choice(ports), random.choice(_READS_IN_A_ROW)
+        port, reads = random.choice(ports), random.choice(_READS_IN_A_ROW) if in_a_row else 1
         until = cycle + _CYCLES_OF_READ * reads
         for now in range(cycle, until, _CYCLES_OF_READ):
-            address = registers.port_address(port.number, random.choice(_READ))
-            yield Control(now, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
+            yield _random_read(topology, port, random, now)
+
+
+def _random_read(topology: Topology, port: Port, random: Random, cycle: int) -> Control:
+    """Of one of the port's counters."""
+    address = registers.port_address(port.number, random.choice(_READ))
+    return Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
 
 
 def _random_slips(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:

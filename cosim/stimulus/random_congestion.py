@@ -50,7 +50,7 @@ _WIDE_SHARE: Final = 0.2
 
 _SOONEST: Final = {8: sum(SwitchControl), 16: 0xFFFF_FFFF, 25: 15 << 28, 26: 0}
 """Words of SwitchCongestionSetting that let all be marked that may be."""
-_KEYS: Final = (0, 0, 1, 0xA5C3_0000_1234_5678)
+_KEYS: Final = (0, 0, 1, 0xA5C3 << 48, 0xA5C3_0000_1234_5678)
 _NEW_KEY_SHARE: Final = 0.3
 _LAST_KEY_SHARE: Final = 0.6
 """Of CC_Keys of requests, those that were set last; of all, those with a bit that is wrong."""

@@ -29,6 +29,7 @@ __all__ = [
     "has_moving_p_keys",
     "has_partitions",
     "has_settled_arbitration",
+    "has_settled_limits",
     "random_arbitration",
     "random_forwarding",
     "random_gap",
@@ -49,8 +50,11 @@ _SETTLED_ARBITRATION_SHARE: Final = 0.2
 _SETTLED_ARBITRATION_GAP: Final = (4_000, 30_000)
 _HIGH_LIMIT_SHARE: Final = 0.1
 _IN_USE_SHARE: Final = 0.9
-_SPARSE_SHARE: Final = 0.04
-"""Of what is written of lists, all entries of a port at once, of which none is of some VLs."""
+_SPARSE_SHARE: Final = 0.08
+"""Of what is written of lists, all entries of a port at once, of which none is of some VLs, ..."""
+
+_COUNTING_SHARES: Final = (1, 0.4, 0.15)
+"""... and in some no more than so many count."""
 
 _LOW_ALONE_SHARE: Final = 0.2
 """Of the runs, those with low lists alone: of a VL that is in a high one, these are seldom asked."""
@@ -172,13 +176,15 @@ def random_arbitration(topology: Topology, seed: int, start: int, end: int) -> I
 
 
 def _sparse_lists(topology: Topology, random: Random, port: Port, cycle: int) -> list[Control]:
-    """Both lists of a port, each without some VLs, or empty: these go when those in neither list may not."""
+    """Both lists of a port, without some VLs, in few places, or empty: VLs in neither go when others may not."""
     vls, node = topology.fabric.nodes[port.node].vls, topology.index[port.node]
     controls: list[Control] = []
     for first in (registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH):
-        some = random.sample(range(vls), random.randint(0, vls - 1))
+        some = random.sample(range(vls), random.randint(0, vls))
+        share = random.choice(_COUNTING_SHARES) if some else 0
         for entry in range(vl_arbitration_entries(vls)):
-            one = VlWeight(random.choice(some), random.randint(1, 12)) if some else VlWeight(0, 0)
+            counts = random.random() < share
+            one = VlWeight(random.choice(some), random.randint(1, 12)) if counts else VlWeight(0, 0)
             address = registers.vl_arbitration_address(port.number, first, entry)
             value = VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight)
             controls.append(write(cycle + len(controls), node, address, value))
@@ -196,18 +202,30 @@ def random_high_limit(random: Random) -> int:
     return random.choice((0, 1, random.randint(2, 254), 255))
 
 
-def random_limits(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
+def has_settled_limits(seed: int) -> bool:
+    """Whether limits of waiting are for all ports, and seldom change: VLs stall, and go on."""
+    random = _of_limits(seed)
+    return random is not None and random.random() < _SETTLED_SHARE
+
+
+def _of_limits(seed: int) -> Random | None:
+    """What limits are drawn from, in the runs that have some."""
+    random = Random(f"{seed}/limits")
+    return random if random.random() < _LIMITED_SHARE else None
+
+
+def random_limits(topology: Topology, seed: int, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
     """In some runs limits of waiting in switches, short enough to be met, and when a VL stalls.
 
     In some of these all ports get theirs at the beginning, as from a Subnet Manager, and seldom others; in half of them
     they are written just behind ticks, when heads expire. Some writes to a port follow each other.
     """
-    ports = switch_ports(topology)
-    if random.random() >= _LIMITED_SHARE or not ports:
+    ports, random = switch_ports(topology), _of_limits(seed)
+    if random is None or not ports:
         return
+    is_settled, free = random.random() < _SETTLED_SHARE, start
     gap, at_ticks = random_gap(random, _LIMIT_GAP), random.random() < _AT_TICKS_SHARE
-    free = start
-    if random.random() < _SETTLED_SHARE:
+    if is_settled:
         gap = _SETTLED_GAP
         for free, (port, (register, values)) in enumerate(product(ports, _LIMITS_OF_PORTS.items()), start):
             yield write_port(topology, free, port, register, random.choice(values))

@@ -40,8 +40,8 @@ from wire.switch_info import SWITCH_INFO
 
 __all__ = ["M_KEYS", "Repair", "SetSoFar", "SmpContent", "random_smp_content"]
 
-M_KEYS: Final = (0, 0, 0, 0x77, 0xA5C3_0000_1234_5678)
-"""Of nodes and of SMPs."""
+M_KEYS: Final = (0, 0, 0, 0x77, 0xA5C3 << 48, 0xA5C3_0000_1234_5678)
+"""Of nodes and of SMPs: of each word, and of both."""
 
 _SET_SHARE: Final = 0.5
 _ANY_MODIFIER_SHARE: Final = 0.08

@@ -17,10 +17,11 @@ from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL, FlowControlOp
 from wire.headers import LRH
 from wire.packet import WORD_BYTES
 from wire.stimulus import Control, Injection, Operation, Trigger
+from wire.symbols import LANES, Row, frame_data_packet, frame_link_packet
 from wire.symbols import Control as Symbol
-from wire.symbols import Row, frame_data_packet, frame_link_packet
 
 __all__ = [
+    "INVENTED",
     "ROW_ERRORS",
     "forged_flow_control",
     "in_idle_data",
@@ -53,6 +54,21 @@ _ERROR_GAP = (50, 6_000)
 _FLOW_CONTROL_SHARE = 0.8
 _TINY: Final = (4, 16)
 """Packets: what ports count of them waits for its turn."""
+
+_STUCK_ROW: Final = "stuck_row"
+_STUCK: Final = (
+    *((start, other, None) for start in (Symbol.SDP, Symbol.SLP) for other in (None, Symbol.COM)),
+    *((None, None, end) for end in (Symbol.EGP, Symbol.EBP)),
+    (Symbol.SDP, None, Symbol.EGP),
+    (None, Symbol.COM, None),
+)
+"""What is on lanes 0, 1 and 3 of a row over and over, if it is a control symbol."""
+
+_STUCK_ROWS: Final = (8, 60)
+_LATEST_STUCK: Final = 8
+_READS: Final = range(3, 120, 3)
+"""While a link is stuck, when counters are read: what is counted waits for longer, and is not lost yet
+(docs/pipeline.md, section 10)."""
 
 _TINY_DLIDS: Final = (0, 1, 2, 3, 0xBFFF, 0xC000, 0xFFFF)
 _MOST_TINY_LENGTH: Final = 20
@@ -105,6 +121,17 @@ def _truncated_by_end(random: Random, rows: int) -> Injection:
     return Injection(Trigger.DATA, row, row, keep=_ALL ^ _LANE_3, flip=_EGP_ON_LANE_3)
 
 
+def _stuck(random: Random, rows: int) -> Injection:
+    """A packet becomes one row over and over, with control symbols: an error in each, or in every other."""
+    row = random.randint(0, min(rows, _LATEST_STUCK))
+    first, second, last = random.choice(_STUCK)
+    symbols = (first, second, None, last)
+    lanes = [random.getrandbits(8) if symbol is None else symbol for symbol in symbols]
+    k = sum(1 << LANES - 1 - lane for lane, symbol in enumerate(symbols) if symbol is not None)
+    flip = k << 32 | int.from_bytes(lanes, "big")
+    return Injection(Trigger.DATA, row, row + random.randint(*_STUCK_ROWS), keep=0, flip=flip)
+
+
 def forged_flow_control(random: Random) -> Injection:
     """Another FCCL with its right LPCRC: what a CRC of sums of bits makes of a change does not depend on the rest."""
     change = 1 + random.getrandbits(random.randint(1, _FCCL_BITS_IN_ROW_1)) % ((1 << _FCCL_BITS_IN_ROW_1) - 1)
@@ -139,7 +166,9 @@ def _tiny_packets(random: Random) -> list[Injection]:
     for _ in range(random.randint(*_TINY)):
         body = random.randbytes(WORD_BYTES)
         if has_header:
-            vl, length = random.choice((0, 1, VL15)), random.randint(MIN_PKT_LEN_IBA, _MOST_TINY_LENGTH)
+            vl = random.choice((0, 1, VL15))
+            usual = random.randint(MIN_PKT_LEN_IBA, _MOST_TINY_LENGTH)
+            length = random.choice((usual, 1 << random.randrange(LRH["pkt_len"].width) | random.getrandbits(2)))
             body = LRH.pack(vl=vl, sl=random.getrandbits(4), lnh=LNH.IBA_LOCAL, dlid=dlid, pkt_len=length)
         rows += frame_data_packet(body + vcrc(body), good=random.random() >= _MARKED_BAD_SHARE)
     return in_idle_data(rows)
@@ -175,15 +204,17 @@ _OF_ONE: Final[dict[str, Callable[[Random, int], Injection]]] = {
     "truncated_by_end": _truncated_by_end,
     "ebp": lambda random, rows: link_error("ebp"),
     "stray_symbol": _random_symbol,
+    _STUCK_ROW: _stuck,
 }
 """Of one packet or idle row, by kind: drawn with a row in which to be at most."""
 
-_INVENTED: Final[dict[str, Callable[[Random], list[Injection]]]] = {
+INVENTED: Final[dict[str, Callable[[Random], list[Injection]]]] = {
     "invented_packet": _invented_packet,
     "tiny_packets": _tiny_packets,
 }
+"""What idle rows become, by kind."""
 
-ROW_ERRORS: Final = (*_OF_ONE, *_INVENTED)
+ROW_ERRORS: Final = (*_OF_ONE, *INVENTED)
 """The kinds of random ones."""
 
 
@@ -195,19 +226,32 @@ def random_row_error(random: Random, count: Counter[str]) -> Injection:
 
 
 def random_row_errors(
-    random: Random, direction: int, pitch: int, start: int, end: int, count: Counter[str]
+    random: Random,
+    direction: int,
+    pitch: int,
+    start: int,
+    end: int,
+    count: Counter[str],
+    read: Callable[[Random, int], Control] | None,
 ) -> Iterator[Control]:
-    """Of all kinds, in one direction of a link whose rows are PITCH cycles apart, counted by kind."""
+    """Of all kinds, in one direction of a link whose rows are PITCH cycles apart, counted by kind.
+
+    READ gives a read of one of the counters there at a cycle, if nobody else reads many.
+    """
     gap, free = random_gap(random, _ERROR_GAP), start
     for time in random_times(random, gap, start, end):
         cycle = max(time, free)
-        if (kind := random.choice(ROW_ERRORS)) in _OF_ONE:
-            injections = [random_row_error(random, count)]
+        kind = random.choice(ROW_ERRORS)
+        count[kind] += 1
+        if kind in _OF_ONE:
+            injections = [_OF_ONE[kind](random, random.choice(_TYPICAL_ROWS))]
         else:
             # With the rows: each is armed when the one before it is over.
-            cycle, injections = -(-cycle // pitch) * pitch, _INVENTED[kind](random)
-            count[kind] += 1
+            cycle, injections = -(-cycle // pitch) * pitch, INVENTED[kind](random)
         for injection in injections:
             yield Control(cycle, Operation.INJECT, direction, injection.args())
             cycle += pitch
         free = cycle
+        if kind == _STUCK_ROW and read is not None:
+            yield from (read(random, cycle + later) for later in _READS)
+            free = cycle + _READS.stop

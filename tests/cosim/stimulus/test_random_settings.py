@@ -12,15 +12,17 @@ from cosim.stimulus.random_settings import (
     has_moving_p_keys,
     has_partitions,
     has_settled_arbitration,
+    has_settled_limits,
     random_arbitration,
     random_gap,
+    random_limits,
     random_operational_vls,
     random_partitions,
 )
 from wire.codes import P_KEY_DEFAULT, operational_vls
 from wire.parameters import vl_arbitration_entries
 from wire.port_tables import P_KEY_TABLE
-from wire.registers import P_KEYS, VL_ARBITRATION_HIGH, VL_ARBITRATION_LOW, place_of_address
+from wire.registers import P_KEYS, VL_ARBITRATION_HIGH, VL_ARBITRATION_LOW, PortRegister, place_of_address
 from wire.stimulus import Control, Operation
 
 
@@ -60,7 +62,7 @@ def test_operational_vls_are_right_again_after_some_changes():
         assert all(value == right[node] for (node, _), value in last.items() if node)
 
 
-def test_at_times_lists_of_a_port_are_written_whole_without_some_vls():
+def test_at_times_lists_of_a_port_are_written_whole_without_some_vls_or_with_few_entries_that_count():
     topology = check_experiment(CheckOptions(ports=3, vls=4, cycles=20_000, sim="model")).topology
     seeds = [seed for seed in range(20) if not (has_low_lists_alone(seed) or has_settled_arbitration(seed))]
     controls = [one for seed in seeds for one in random_arbitration(topology, seed, 0, 10_000)]
@@ -69,7 +71,10 @@ def test_at_times_lists_of_a_port_are_written_whole_without_some_vls():
     lists = [controls[first : first + rows] for first in range(len(controls) - rows)]
     whole = [part for part in lists if [one.args[0] - part[0].args[0] for one in part] == [*range(rows)]]
     assert len(whole) > 10
-    assert all(len({one.args[1] >> 8 for one in part}) < 4 for part in whole)
+    vls = [{one.args[1] >> 8 for one in part if one.args[1] & 0xFF} for part in whole]
+    assert {len(some) for some in vls} == {0, 1, 2, 3, 4}
+    counting = {sum(bool(one.args[1] & 0xFF) for one in part) for part in whole}
+    assert {1, rows} < counting
 
 
 def test_in_some_runs_the_high_lists_of_all_ports_stay_empty():
@@ -81,6 +86,18 @@ def test_in_some_runs_the_high_lists_of_all_ports_stay_empty():
     offsets = {place_of_address(one.args[0])[1] for one in controls}
     assert offsets.isdisjoint(range(VL_ARBITRATION_HIGH, VL_ARBITRATION_HIGH + entries))
     assert offsets.issuperset(range(VL_ARBITRATION_LOW, VL_ARBITRATION_LOW + entries))
+
+
+def test_in_some_runs_limits_of_all_ports_are_written_first_and_then_seldom():
+    topology = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
+    settled = [seed for seed in range(60) if has_settled_limits(seed)]
+    assert 3 < len(settled) < 20
+    registers = {PortRegister.HOQ_LIFE, PortRegister.VL_STALL_COUNT}
+    for seed in settled:
+        controls = list(random_limits(topology, seed, 0, 9_000, Counter()))
+        assert [one.cycle for one in controls] == [*range(6)]
+        places = {place_of_address(one.args[0]) for one in controls}
+        assert places == {(port, register) for port in (1, 2, 3) for register in registers}
 
 
 def test_a_p_key_that_moves_is_in_one_entry_of_a_table_or_in_none():

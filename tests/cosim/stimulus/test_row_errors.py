@@ -6,14 +6,16 @@ from random import Random
 
 import pytest
 
-from cosim.stimulus.row_errors import ROW_ERRORS, link_error, random_row_errors
+from cosim.stimulus.row_errors import INVENTED, ROW_ERRORS, link_error, random_row_errors
 from wire.crc import lpcrc, vcrc_good
 from wire.flow_control import FlowControlPacket
 from wire.headers import LRH
 from wire.packet import build_ud_send
-from wire.stimulus import Injection, Trigger
+from wire.stimulus import Control, Injection, Operation, Trigger
 from wire.symbols import Control as Symbol
 from wire.symbols import Row, deframe, frame_data_packet, frame_link_packet
+
+IDLE = Row(0x5A5A5A5A, 0)
 
 
 def through(rows: list[Row], injection: Injection) -> list[Row]:
@@ -70,39 +72,82 @@ def test_a_stray_symbol_is_a_control_symbol_outside_packets():
     assert row == Row(Symbol.COM << 16, 0b0100)
 
 
-@pytest.mark.parametrize("pitch", [1, 4])
-def test_invented_packets_have_their_crcs_and_come_in_one_row_after_the_other(pitch):
-    counted: Counter[str] = Counter()
-    controls = list(random_row_errors(Random(1), 3, pitch, 0, 8_000_000, counted))
-    assert set(counted) == set(ROW_ERRORS)
-    given = [(one.cycle, Injection.of(one.args)) for one in controls]
-    follows = [
-        later == cycle + pitch and one.trigger == next_one.trigger == Trigger.IDLE
-        for (cycle, one), (later, next_one) in pairwise(given)
-    ]
-    rows: list[Row] = []  # those that follow others or are followed; a stray symbol is alone
-    for (cycle, one), behind, before in zip(given, [False, *follows], [*follows, False], strict=True):
-        if behind or before:
-            assert cycle % pitch == 0
-            rows += through([Row(0x5A5A5A5A, 0)], one)
+def invented(kind: str, times: int) -> list[Row]:
+    """What idle rows become."""
+    random = Random(1)
+    return [row for _ in range(times) for one in INVENTED[kind](random) for row in through([IDLE], one)]
+
+
+def errors(pitch: int, cycles: int, counted: Counter[str]) -> list[Control]:
+    def read(random: Random, cycle: int) -> Control:
+        return Control(cycle, Operation.BUS_READ, 0)
+
+    return list(random_row_errors(Random(1), 3, pitch, 0, cycles, counted, read))
+
+
+def injections(controls: list[Control]) -> list[Injection]:
+    return [Injection.of(one.args) for one in controls if one.operation == Operation.INJECT]
+
+
+def test_invented_packets_have_their_crcs():
     of_link, of_data = [], []
-    for packet in deframe(rows):
+    for packet in deframe(invented("invented_packet", 200)):
         (of_link if packet.start == Symbol.SLP else of_data).append(packet)
     assert len(of_link) > 20
     assert all(lpcrc(packet.body[:4]) == packet.body[4:] for packet in of_link)
     assert {packet.body[0] >> 4 for packet in of_link} > {0, 1}
     assert all(vcrc_good(packet.body) for packet in of_data)
-    # Of tiny ones, 4 at least follow each other, some marked bad, some with a header that promises more than comes.
-    assert len(of_link) + len(of_data) > counted["invented_packet"] + 4 * counted["tiny_packets"] > 100
-    assert {packet.good for packet in of_data} == {False, True}
-    lengths = {LRH["pkt_len"].read(packet.body) for packet in of_data if len(packet.body) > 8}
-    assert min(lengths) == 6
-    assert {len(packet.body) for packet in of_data} == {6, 10}
+    assert len(of_link) + len(of_data) == 200
+
+
+def test_tiny_packets_promise_more_than_comes():
+    """At least 4 follow each other, some marked bad; PktLen is small, or near a power of two."""
+    packets = list(deframe(invented("tiny_packets", 40)))
+    assert len(packets) > 4 * 40
+    assert all(vcrc_good(packet.body) for packet in packets)
+    assert {packet.good for packet in packets} == {False, True}
+    assert {len(packet.body) for packet in packets} == {6, 10}
+    lengths = {LRH["pkt_len"].read(packet.body) for packet in packets if len(packet.body) > 8}
+    assert lengths >= {6, 20, 128, 129, 1024}
+
+
+def test_a_stuck_link_repeats_one_row_with_control_symbols(packet):
+    stuck = [
+        one for one in injections(errors(1, 1_000_000, Counter())) if not one.keep and 8 <= one.last - one.first <= 60
+    ]
+    assert len(stuck) > 10
+    for one in stuck:
+        rows = {row for place, row in enumerate(through(packet, one)) if one.first <= place <= one.last}
+        assert len(rows) == 1
+        assert all(row.k for row in rows)
+
+
+@pytest.mark.parametrize("pitch", [1, 4])
+def test_what_is_invented_comes_in_one_row_after_the_other(pitch):
+    counted: Counter[str] = Counter()
+    controls = errors(pitch, 8_000_000, counted)
+    assert set(counted) == set(ROW_ERRORS)
+    given = [one for one in controls if one.operation == Operation.INJECT]
+    idle = [Injection.of(one.args).trigger == Trigger.IDLE for one in given]
+    follows = sum(
+        later.cycle == one.cycle + pitch and one_idle and later_idle
+        for (one, one_idle), (later, later_idle) in pairwise(zip(given, idle, strict=True))
+    )
+    assert follows > sum(counted[kind] for kind in INVENTED) > 100
+    assert all(later.cycle > one.cycle for one, later in pairwise(controls))
+
+
+def test_while_a_link_is_stuck_counters_are_read():
+    controls = errors(1, 2_000_000, Counter())
+    reads = [place for place, one in enumerate(controls) if one.operation == Operation.BUS_READ]
+    assert len(reads) > 100
+    gaps = {controls[place].cycle - controls[place - 1].cycle for place in reads}
+    assert gaps == {3, 4}
 
 
 def test_errors_in_the_header_are_in_rows_of_the_lrh():
     counted: Counter[str] = Counter()
-    drawn = [Injection.of(one.args) for one in random_row_errors(Random(2), 0, 1, 0, 2_000_000, counted)]
+    drawn = injections(errors(1, 2_000_000, counted))
     flips = [
         one for one in drawn if one.trigger == Trigger.DATA and one.first == one.last <= 2 and one.flip.bit_count() == 1
     ]
