@@ -19,7 +19,7 @@ _MOST = 65_535
 @click.option("--node", type=click.Choice(("switch", "adapter")), default="switch", help="What is broken.")
 @click.option("--count", type=click.IntRange(1, _MOST), default=1_000, help="Mutants to draw.")
 @click.option("--seed", type=click.IntRange(0, (1 << 31) - 1), default=1, help="They are drawn from this.")
-@click.option("--checks", type=click.IntRange(1, 1_000), default=16, help="Checks that a mutant goes through at most.")
+@click.option("--checks", type=click.IntRange(1, 1_000), default=22, help="Checks that a mutant goes through at most.")
 @click.option("--cycles", type=click.IntRange(1, MAX_CYCLES - 1), default=20_000, help="Length of a check.")
 @click.option(
     "--json",

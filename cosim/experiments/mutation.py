@@ -29,8 +29,8 @@ __all__ = ["Outcome", "Verdict", "built", "draw", "mutants_of_build", "outcome",
 
 Verdict = Literal["killed", "survived", "equivalent"]
 
-_CHUNK: Final = 8
-"""Mutants that a process runs before it says what became of them."""
+_CHUNK: Final = 32
+"""Mutants that a process runs before it says what became of them; what the model says of a check it finds once."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def outcome(task: MutationTask, design: Design, mutant: Mutant) -> Outcome:
     Raises:
         What compiling a simulation raises.
     """
-    for number in range(1, task.checks + 1):
+    for number in task.checks_of(mutant.component):
         found = _difference(task, design, number, mutant.number)
         if found is not None:
             cycle, text = found

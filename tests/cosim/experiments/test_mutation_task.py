@@ -9,7 +9,7 @@ from cosim.stimulus.random_congestion import has_congestion_control
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_mads import has_many_mads, mostly_about
 from cosim.stimulus.random_packets import has_mostly_multicast, has_shortest_packets
-from cosim.stimulus.random_settings import has_low_lists_alone, has_moving_p_keys
+from cosim.stimulus.random_settings import has_low_lists_alone, has_moving_p_keys, has_settled_limits
 from wire.sma import SmaAttribute
 
 TASK = MutationTask()
@@ -22,18 +22,26 @@ def test_all_checks_are_of_one_fabric_and_have_seeds_of_their_own():
     assert len(fabrics) == 1
 
 
-def test_all_that_a_mutant_goes_through_are_1_280_000_cycles():
-    assert sum(options.cycles for options in OPTIONS.values()) == 1_280_000
+def test_all_that_a_mutant_goes_through_are_1_360_000_cycles_and_more_of_what_has_little_to_do_in_them():
+    def cycles(component: str) -> int:
+        return sum(OPTIONS[number].cycles for number in TASK.checks_of(component))
+
+    assert cycles("port_1.counters") == 1_360_000
+    assert cycles("agent_port.agent.decode") == 1_360_000 + 4 * 500_000
+    one_more = ("input_2.inspection", "matcher.grant_0.vl_arbiter", "port_0.flow_control", "output_1.head_of_queue")
+    assert {cycles(component) for component in one_more} == {1_360_000 + 500_000}
 
 
 def test_among_them_are_such_as_ask_most_of_a_part():
-    """P_Key tables, agents, Sets of ports, counters, copies, links mostly idle, full ones with low lists, with high."""
-    assert all(is_calm(OPTIONS[number].seed) and has_moving_p_keys(OPTIONS[number].seed) for number in (2, 10))
-    assert all(has_many_mads(OPTIONS[number].seed) for number in (4, 12))
-    assert [mostly_about(OPTIONS[number].seed) for number in (4, 12)] == [None, SmaAttribute.PORT_INFO]
+    """P_Key tables, agents, Sets, limits, counters, copies, links mostly idle, full ones with low or high lists."""
+    assert all(is_calm(OPTIONS[number].seed) and has_moving_p_keys(OPTIONS[number].seed) for number in (2, 10, 19))
+    assert all(has_many_mads(OPTIONS[number].seed) for number in (4, 12, 17, 18, 20))
+    assert {mostly_about(OPTIONS[number].seed) for number in (4, 17, 20)} == {None}
+    assert {mostly_about(OPTIONS[number].seed) for number in (12, 18)} == {SmaAttribute.PORT_INFO}
+    assert all(has_settled_limits(OPTIONS[number].seed) for number in (9, 22))
     assert all(has_shortest_packets(OPTIONS[number].seed) for number in (5, 13))
     assert all(has_groups(OPTIONS[number].seed) and has_mostly_multicast(OPTIONS[number].seed) for number in (6, 14))
-    assert [has_low_lists_alone(OPTIONS[number].seed) for number in (8, 16)] == [True, False]
-    assert has_congestion_control(OPTIONS[16].seed)
+    assert [has_low_lists_alone(OPTIONS[number].seed) for number in (8, 16, 21)] == [True, False, False]
+    assert all(has_congestion_control(OPTIONS[number].seed) for number in (16, 21))
     assert OPTIONS[7].load < 0.1 < OPTIONS[6].load == OPTIONS[8].load == OPTIONS[16].load == 1.0
     assert [number for number, options in OPTIONS.items() if not options.errors] == [3, 11]
