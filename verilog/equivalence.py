@@ -1,9 +1,10 @@
-"""Which mutants change nothing: proven by SAT, for every state and every input, reachable or not.
+"""Which mutants change nothing that is ever seen: proven by SAT, for every state and every input, reachable or not.
 
 Of a mutant counts what its cell acts on within a cycle: next states, what memories are given, outputs of the node; but
 for bits on which nothing that leaves the node ever depends. These are compared with and without it, as functions of all
-that they depend on within the cycle, each register and each word that a memory gives being free. A mutant that differs
-only in states that never come is not proven this way.
+that they depend on within the cycle, each register and each word that a memory gives being free. Of the others those
+that change registers alone are looked at for a cycle more (`verilog.induction`). A mutant that differs only in states
+that never come is not proven.
 """
 
 from __future__ import annotations
@@ -16,8 +17,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from toolchain.build_cache import cached, code_of
-from verilog import flat_netlist, liveness, tools
+from toolchain.temporary_directory import temporary_directory
+from verilog import flat_netlist, induction, liveness, tools
 from verilog.flat_netlist import Bit, Cell, FlatNetlist, inputs_of, is_state, outputs_of
+from verilog.induction import SEEN, two_copies
 from verilog.mutants import FLAT, DrawnMutants, Mutant
 
 __all__ = ["proven_equivalent"]
@@ -27,6 +30,7 @@ _NOTHING: Final = ("CLK",)
 
 _NETLIST: Final = "flat.json"
 _CONES: Final = "cones.json"
+_SCRIPT: Final = "prove.ys"
 _PROVEN: Final = "proven.json"
 _LARGEST: Final = 6_000
 """Cells: a larger cone is left alone."""
@@ -64,15 +68,38 @@ def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozens
                 modules[f"m{mutant.number}"] = cone.module
                 script += _proof(f"m{mutant.number}", cone.command)
         (directory / _CONES).write_text(json.dumps({"creator": "", "modules": modules}))
-        (directory / "prove.ys").write_text("\n".join(script))
-        tools.run(tools.YOSYS, ["-s", "prove.ys"], directory, _Listener(proven).hears)
+        _prove(directory, script, proven)
+        _prove_unseen(directory, netlist, [mutant for mutant in mutants if mutant.number not in proven], proven)
         (directory / _PROVEN).write_text(json.dumps(proven))
 
     numbers = [mutant.number for mutant in mutants]
-    code = code_of(flat_netlist, liveness, sys.modules[__name__])
+    code = code_of(flat_netlist, induction, liveness, sys.modules[__name__])
     key = {"netlist": drawn.netlist, "mutants": numbers, "code": code}
     directory = cached("equivalence", key, fill)
     return frozenset(json.loads((directory / _PROVEN).read_text()))
+
+
+def _prove(directory: Path, script: Sequence[str], proven: list[int]) -> None:
+    (directory / _SCRIPT).write_text("\n".join(script))
+    tools.run(tools.YOSYS, ["-s", _SCRIPT], directory, _Listener(proven).hears)
+
+
+def _prove_unseen(directory: Path, netlist: FlatNetlist, mutants: Sequence[Mutant], proven: list[int]) -> None:
+    """Those of which by induction nothing is ever seen, one after the other, as each has thousands of cells."""
+    with temporary_directory() as folder:
+        script: list[str] = []
+        for mutant in mutants:
+            module, file = f"m{mutant.number}", f"copies_{mutant.number}.json"
+            if (copies := two_copies(netlist, mutant)) is not None:
+                (folder / file).write_text(json.dumps({"creator": "", "modules": {module: copies}}))
+                script += [f"log gate: {module}", f"read_json {file}", f"pmuxtree {module}", *_merged(module)]
+                script += [f"sat -set {SEEN[0]} 0 -prove {SEEN[1]} 0 -timeout {_SECONDS} {module}", f"delete {module}"]
+        _prove(folder, script, proven)
+
+
+def _merged(module: str) -> list[str]:
+    """What two copies have in common is one: few proofs take longer than a second, and some would take half an hour."""
+    return [f"opt_merge {module}", f"opt_clean {module}"]
 
 
 class _Listener:
@@ -98,9 +125,7 @@ def _proof(module: str, command: str) -> list[str]:
         f"mutate {command.format(module=gate)}",
         f"pmuxtree {module} {gate}",  # of several matches the first counts, as where it is simulated
         f"miter -equiv -flatten {module} {gate} {both}",
-        # What both have in common is one: few proofs take longer than a second then, and some would take half an hour.
-        f"opt_merge {both}",
-        f"opt_clean {both}",
+        *_merged(both),
         f"sat -prove trigger 0 -timeout {_SECONDS} {both}",
         f"delete {module} {gate} {both}",
     ]

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 from verilog.liveness import Liveness, Statement
 
-__all__ = ["Bit", "Cell", "FlatNetlist", "inputs_of", "is_state", "outputs_of"]
+__all__ = ["Bit", "Cell", "FlatNetlist", "depends_on", "inputs_of", "is_state", "outputs_of"]
 
 Bit: TypeAlias = "int | str"
 Cell: TypeAlias = dict[str, Any]
@@ -32,6 +32,7 @@ class FlatNetlist:
         cells: by name.
         driver: the cell that drives a bit.
         readers: the cells that read it.
+        outputs: bits that leave the node.
         ends: bits that leave the node; and those that a register or a memory takes, if what leaves the node may depend
             on them in a later cycle.
         unused: from this number on there are no bits.
@@ -40,7 +41,7 @@ class FlatNetlist:
     def __init__(self, module: Mapping[str, Any]) -> None:
         self.cells: dict[str, Cell] = module["cells"]
         ports: Iterable[Mapping[str, Any]] = module["ports"].values()
-        outputs = {bit for port in ports if port["direction"] == "output" for bit in port["bits"]}
+        self.outputs = outputs = {bit for port in ports if port["direction"] == "output" for bit in port["bits"]}
         self.driver: dict[Bit, str] = {}
         self.readers: dict[Bit, list[str]] = {}
         statements: dict[Hashable, Statement] = {}
@@ -62,10 +63,44 @@ class FlatNetlist:
         """Whether what leaves the node may depend on this bit of a port of a register or memory."""
         return not self._live.isdisjoint({(state, at), (state, None)})
 
+    def uses(self, bit: Bit) -> Iterator[tuple[str, str, int]]:
+        """Cells that read a bit, with the port and its bit."""
+        for name in dict.fromkeys(self.readers.get(bit, ())):
+            cell = self.cells[name]
+            for port, bits in cell["connections"].items():
+                if cell["port_directions"][port] == "input":
+                    yield from ((name, port, at) for at, one in enumerate(bits) if one == bit)
+
+    def reached(self, bits: Iterable[Bit]) -> set[Bit]:
+        """These, and what depends on them in the same cycle."""
+        waiting = [bit for bit in bits if isinstance(bit, int)]
+        found: set[Bit] = set(waiting)
+        while waiting:
+            for name, port, at in self.uses(waiting.pop()):
+                cell = self.cells[name]
+                if is_state(cell):
+                    continue
+                new = [bit for bit in depends_on(cell, port, at) if isinstance(bit, int) and bit not in found]
+                found.update(new)
+                waiting += new
+        return found
+
 
 def is_state(cell: Cell) -> bool:
     """Whether it is a register, or a part of a memory."""
     return _STATE.fullmatch(cell["type"]) is not None
+
+
+def depends_on(cell: Cell, port: str, at: int) -> list[Bit]:
+    """What of the outputs of a cell that is no state depends on a bit of an input."""
+    if cell["type"] == "$pmux" and port in "AB":
+        return [cell["connections"]["Y"][at % len(cell["connections"]["Y"])]]
+    output, by_bit = _BY_BIT.get(cell["type"], ("", ""))
+    if port not in by_bit:
+        return outputs_of(cell)
+    bits: list[Bit] = cell["connections"][output]
+    # The last bit of a shorter input may stand for those above it.
+    return bits[at:] if at == len(cell["connections"][port]) - 1 else bits[at : at + 1]
 
 
 def outputs_of(cell: Cell) -> list[Bit]:
