@@ -50,12 +50,18 @@ __all__ = [
 ]
 
 
-def one_a_cycle(controls: Iterable[Control]) -> Iterator[Control]:
-    """Controls in their order, each moved to the first cycle after the one before it where they collide."""
+def one_a_cycle(controls: Iterable[Control], latest_read: float = inf) -> Iterator[Control]:
+    """Controls in their order, each moved to the first cycle after the one before it where they collide.
+
+    A read that would come more than LATEST_READ cycles late is not given: where much has waited, reads would follow
+    each other closer than was drawn, and a port's counters would lose what they count (docs/pipeline.md, section 10).
+    """
     free = 0
     for control in controls:
         cycle = max(control.cycle, free)
         free = cycle + 1
+        if control.operation == Operation.BUS_READ and cycle > control.cycle + latest_read:
+            continue
         yield control if cycle == control.cycle else control._replace(cycle=cycle)
 
 
@@ -136,6 +142,7 @@ _STALL_CYCLES = (20, 2_000)
 _READ_GAP = (100, 2_000)
 _READ: Final = (*registers.Counter, *registers.Detail, *registers.PacketCounter, *registers.CounterHigh)
 _READS_IN_A_ROW = (1, 1, 1, 10)
+_LATEST_READ = 8
 _CYCLES_OF_READ = 3
 """In more than half of some 30 cycles no port is read, or increments may be lost (docs/pipeline.md, section 10)."""
 
@@ -219,7 +226,7 @@ def random_controls(
             random_mad_controls(topology, seed, start, end),
             sweeps(topology, Random(f"{seed}/sweeps"), start, end),
         ]
-    return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle))
+    return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle), _LATEST_READ)
 
 
 def is_calm(seed: int) -> bool:

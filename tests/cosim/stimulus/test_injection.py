@@ -23,6 +23,13 @@ def test_operations_that_collide_move_to_the_next_free_cycle():
     assert [(control.cycle, control.target) for control in moved] == [(5, 0), (6, 1), (7, 2), (8, 3), (20, 4)]
 
 
+def test_a_read_that_would_come_too_late_is_not_given():
+    kinds = [Operation.LINK_UP] * 3 + [Operation.BUS_READ] * 3
+    given = [Control(5, kind, target) for target, kind in enumerate(kinds)]
+    moved = list(one_a_cycle(iter(given), latest_read=4))
+    assert [(control.cycle, control.target) for control in moved] == [(5, 0), (6, 1), (7, 2), (8, 3), (9, 4)]
+
+
 SCENARIO = """
 cycles = 1000
 [hosts.A]
