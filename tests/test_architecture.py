@@ -72,6 +72,7 @@ INSIDE = {
     "verilog": (
         ("export", "synth"),
         ("equivalence",),
+        ("induction",),
         ("flat_netlist", "mutants"),
         ("design",),
         ("emit",),
