@@ -21,7 +21,7 @@ from toolchain.temporary_directory import temporary_directory
 from verilog import flat_netlist, induction, liveness, tools
 from verilog.flat_netlist import Bit, Cell, FlatNetlist, inputs_of, is_state, outputs_of
 from verilog.induction import SEEN, two_copies
-from verilog.mutants import FLAT, DrawnMutants, Mutant
+from verilog.mutants import FLAT, DrawnMutants, Mutant, place_of
 
 __all__ = ["proven_equivalent"]
 
@@ -37,9 +37,6 @@ _LARGEST: Final = 6_000
 
 _SECONDS: Final = 20
 _SUCCESS: Final = "SAT proof finished - no model found: SUCCESS!"
-_COMMAND: Final = re.compile(
-    r"-mode (?P<mode>\w+) .*?-cell (?P<cell>\S+) -port (?P<port>\S+) (?P<rest>-portbit \d+(?: -ctrlbit \d+)?)"
-)
 
 
 def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozenset[int]:
@@ -147,9 +144,8 @@ class _Cone(NamedTuple):
 
 def _cone(netlist: FlatNetlist, mutant: Mutant) -> _Cone | None:
     """That of a mutant; None if it is too large."""
-    found = _COMMAND.search(mutant.command)
-    assert found, mutant.command
-    name, port = found["cell"], found["port"].removeprefix("\\")
+    place = place_of(mutant)
+    name, port = place.cell, place.port
     if port in _NOTHING:
         return None
     cell = netlist.cells[name]
@@ -180,7 +176,8 @@ def _cone(netlist: FlatNetlist, mutant: Mutant) -> _Cone | None:
         "cells": {one: {**cell, "attributes": {}} for one, cell in kept.items()},
         "netnames": {},
     }
-    command = f"-mode {found['mode']} -module {{module}} -cell {name} -port \\{port} {found['rest']}"
+    control = "" if place.control is None else f" -ctrlbit {place.control}"
+    command = f"-mode {place.mode} -module {{module}} -cell {name} -port \\{port} -portbit {place.bit}{control}"
     return _Cone(bool(ends), module, command)
 
 

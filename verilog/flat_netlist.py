@@ -8,11 +8,12 @@ from typing import Any, Final, TypeAlias
 
 from verilog.liveness import Liveness, Statement
 
-__all__ = ["Bit", "Cell", "FlatNetlist", "depends_on", "inputs_of", "is_state", "outputs_of"]
+__all__ = ["REGISTER", "Bit", "Cell", "FlatNetlist", "depends_on", "inputs_of", "is_state", "outputs_of"]
 
 Bit: TypeAlias = "int | str"
 Cell: TypeAlias = dict[str, Any]
 
+REGISTER: Final = "$dff"
 _STATE: Final = re.compile(r"\$dff|\$mem(rd|wr)(_v2)?")
 """Cells whose outputs are not functions of their inputs in the same cycle."""
 
@@ -20,7 +21,7 @@ _MEMORY: Final = "MEMID"
 _BY_BIT: Final = {
     **dict.fromkeys(("$not", "$pos"), ("Y", "A")),
     **dict.fromkeys(("$and", "$or", "$xor", "$xnor", "$mux"), ("Y", "AB")),
-    "$dff": ("Q", "D"),
+    REGISTER: ("Q", "D"),
 }
 """Cells of which a bit of the output depends on the same bit of these inputs, and on all of the others."""
 
@@ -33,6 +34,7 @@ class FlatNetlist:
         driver: the cell that drives a bit.
         readers: the cells that read it.
         outputs: bits that leave the node.
+        taken: of each bit of a register, what it takes.
         ends: bits that leave the node; and those that a register or a memory takes, if what leaves the node may depend
             on them in a later cycle.
         unused: from this number on there are no bits.
@@ -55,6 +57,12 @@ class FlatNetlist:
                 statements[name, at] = statement
                 if is_state(cell):
                     taken[name, at] = [bit for bit in statement.read if isinstance(bit, int)]
+        self.taken: dict[Bit, Bit] = {
+            bit: given
+            for cell in self.cells.values()
+            if cell["type"] == REGISTER
+            for bit, given in zip(cell["connections"]["Q"], cell["connections"]["D"], strict=True)
+        }
         self.unused = 1 + max((bit for bit in (*self.driver, *self.readers) if isinstance(bit, int)), default=0)
         self._live = Liveness({"": statements}, {"": outputs}).parts
         self.ends = outputs.union(*(bits for place, bits in taken.items() if place in self._live))
@@ -70,6 +78,12 @@ class FlatNetlist:
             for port, bits in cell["connections"].items():
                 if cell["port_directions"][port] == "input":
                     yield from ((name, port, at) for at, one in enumerate(bits) if one == bit)
+
+    def takers(self, bit: Bit) -> Iterator[tuple[str, int]]:
+        """Registers and memories that take a bit, if what leaves the node may depend on that, and the port's bit."""
+        for name, port, at in self.uses(bit):
+            if port != "CLK" and is_state(self.cells[name]) and self.takes(name, at):
+                yield name, at
 
     def reached(self, bits: Iterable[Bit]) -> set[Bit]:
         """These, and what depends on them in the same cycle."""

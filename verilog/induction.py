@@ -11,13 +11,12 @@ the same to both copies, as they are given the same.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from itertools import count
 from typing import Any, Final, NamedTuple
 
-from verilog.flat_netlist import Bit, Cell, FlatNetlist, depends_on, is_state, outputs_of
-from verilog.mutants import Mutant
+from verilog.flat_netlist import REGISTER, Bit, Cell, FlatNetlist, depends_on, is_state, outputs_of
+from verilog.mutants import Mutant, Place, place_of
 
 __all__ = ["SEEN", "two_copies"]
 
@@ -27,22 +26,7 @@ SEEN: Final = ("seen", "seen_after")
 _LARGEST: Final = 40_000
 """Cells: more are left alone."""
 
-_PLACE: Final = re.compile(
-    r"-mode (?P<mode>\w+) .*?-cell (?P<cell>\S+) -port (?P<port>\S+) -portbit (?P<bit>\d+)"
-    r"(?: -ctrlbit (?P<control>\d+))?"
-)
-_REGISTER: Final = "$dff"
 _WRITE: Final = "$memwr"
-
-
-class _Place(NamedTuple):
-    """Where a mutant is: a bit of a port of a cell, that which decides with it, and how it is broken."""
-
-    cell: str
-    port: str
-    bit: int
-    control: int
-    mode: str
 
 
 class _Key(NamedTuple):
@@ -58,11 +42,8 @@ def two_copies(netlist: FlatNetlist, mutant: Mutant) -> dict[str, Any] | None:
 
     None if the mutant acts on more than registers, or too much depends on these.
     """
-    found = _PLACE.search(mutant.command)
-    assert found, mutant.command
-    port = found["port"].removeprefix("\\")
-    place = _Place(found["cell"], port, int(found["bit"]), int(found["control"] or 0), found["mode"])
-    cell = netlist.cells[place.cell]
+    place = place_of(mutant)
+    cell, port = netlist.cells[place.cell], place.port
     is_output = cell["port_directions"][port] == "output"
     reached: set[Bit] = set()
     differ: set[Bit] | None
@@ -81,19 +62,18 @@ def _registers(netlist: FlatNetlist, reached: set[Bit]) -> set[Bit] | None:
     for bit in reached & netlist.ends:
         if bit in netlist.outputs:
             return None
-        for name, _, at in netlist.uses(bit):
+        for name, at in netlist.takers(bit):
             cell = netlist.cells[name]
-            if is_state(cell) and netlist.takes(name, at):
-                if cell["type"] != _REGISTER:
-                    return None
-                registers.add(cell["connections"]["Q"][at])
+            if cell["type"] != REGISTER:
+                return None
+            registers.add(cell["connections"]["Q"][at])
     return registers
 
 
 class _Copies:
     """Bits of the module are made as they are asked for."""
 
-    def __init__(self, netlist: FlatNetlist, place: _Place, reached: set[Bit], differ: set[Bit]) -> None:
+    def __init__(self, netlist: FlatNetlist, place: Place, reached: set[Bit], differ: set[Bit]) -> None:
         self._netlist = netlist
         self._place = place
         self._differ = differ
@@ -101,12 +81,6 @@ class _Copies:
         cell = netlist.cells[place.cell]
         is_output = cell["port_directions"][place.port] == "output"
         self._broken_bit = cell["connections"][place.port][place.bit] if is_output else None
-        self._taken: dict[Bit, Bit] = {
-            bit: taken
-            for cell in netlist.cells.values()
-            if cell["type"] == _REGISTER
-            for bit, taken in zip(cell["connections"]["Q"], cell["connections"]["D"], strict=True)
-        }
         self._ids: dict[_Key, Bit] = {}
         self._sources: dict[_Key, Bit] = {}
         self._waiting: list[tuple[bool, int, str]] = []
@@ -134,13 +108,11 @@ class _Copies:
         for bit in self._netlist.reached(self._differ) & self._netlist.ends:
             if bit in self._netlist.outputs:
                 yield bit, None
-            for name, port, at in self._netlist.uses(bit):
+            for name, at in self._netlist.takers(bit):
                 cell = self._netlist.cells[name]
-                if not is_state(cell) or not self._netlist.takes(name, at):
-                    continue
-                if cell["type"] != _REGISTER:
+                if cell["type"] != REGISTER:
                     memories.add(name)
-                elif cell["connections"]["Q"][at] not in self._differ and port == "D":
+                elif cell["connections"]["Q"][at] not in self._differ:
                     yield bit, None
         for name in sorted(memories):
             yield from _seen_by_memory(self._netlist.cells[name])
@@ -159,7 +131,7 @@ class _Copies:
         if key in self._ids:
             return self._ids[key]
         if key.is_broken and key.bit == self._broken_bit:
-            driven = outputs_of(self._netlist.cells[self._place.cell])
+            driven = self._netlist.cells[self._place.cell]["connections"][self._place.port]
             self._ids[key] = self._broken([self._source(key._replace(bit=one)) for one in driven])
         else:
             self._ids[key] = self._source(key)
@@ -169,7 +141,7 @@ class _Copies:
         """What drives it, were it not broken there."""
         if key in self._sources:
             return self._sources[key]
-        taken = self._taken.get(key.bit)
+        taken = self._netlist.taken.get(key.bit)
         if taken is not None and key.cycle > 0:
             self._sources[key] = self._before(key, taken)
         elif self._is_free(key.bit):
@@ -190,7 +162,7 @@ class _Copies:
         """What a register took in the cycle before: of those that may differ by its own copy."""
         before = _Key(key.is_broken and key.bit in self._differ, key.cycle - 1, 0)
         place, cell = self._place, self._netlist.cells[self._place.cell]
-        at_place = cell["type"] == _REGISTER and place.port == "D" and cell["connections"]["Q"][place.bit] == key.bit
+        at_place = cell["type"] == REGISTER and place.port == "D" and cell["connections"]["Q"][place.bit] == key.bit
         if before.is_broken and at_place:
             return self._broken([self._of(before, one) for one in cell["connections"]["D"]])
         return self._of(before, taken)
@@ -217,7 +189,8 @@ class _Copies:
 
     def _broken(self, bits: list[Bit]) -> Bit:
         """The bit of the port, broken."""
-        bit, control = bits[self._place.bit], bits[self._place.control]
+        bit = bits[self._place.bit]
+        control = bits[self._place.control] if self._place.control is not None else bit
         match self._place.mode:
             case "const0" | "const1":
                 return self._place.mode[-1]

@@ -11,12 +11,23 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from toolchain.build_cache import cached
 from verilog import tools
 from verilog.design import MODULE, Design
 
-__all__ = ["FLAT", "MOST_MUTANTS", "PLUSARG", "DrawnMutants", "Mutant", "drawn_mutants", "with_mutants"]
+__all__ = [
+    "FLAT",
+    "MOST_MUTANTS",
+    "PLUSARG",
+    "DrawnMutants",
+    "Mutant",
+    "Place",
+    "drawn_mutants",
+    "place_of",
+    "with_mutants",
+]
 
 PLUSARG = "mutant"
 """Of a simulation: the number of the mutant that it is of."""
@@ -38,7 +49,8 @@ _MUTATED = "mutated.v"
 _INSTANCE = r"^  (?P<module>\w+) {} \("
 _COMMAND = re.compile(
     rf"mutate -ctrl {PLUSARG} {_BITS} (?P<number>\d+) -mode (?P<mode>\w+) -module \S+ -cell (?P<cell>\S+)"
-    r" -port (?P<port>\S+) -portbit (?P<bit>\d+)(?: -ctrlbit \d+)?(?: -wire (?P<wire>\S+) -wirebit (?P<wire_bit>\d+))?"
+    r" -port \\?(?P<port>\S+) -portbit (?P<bit>\d+)(?: -ctrlbit (?P<control>\d+))?"
+    r"(?: -wire (?P<wire>\S+) -wirebit (?P<wire_bit>\d+))?"
 )
 _READ = re.compile(r"^  cell \$memrd\S* (\S+)$", re.M)
 _OF_CLOCK = ("EN[0]", "CLK[0]", "ARST[0]", "SRST[0]")
@@ -75,6 +87,16 @@ class Mutant:
     def __str__(self) -> str:
         place = self.wire or f"{self.cell} {self.port}"
         return f"{self.mode} {self.component + '.' if self.component else ''}{place}"
+
+
+class Place(NamedTuple):
+    """Where a netlist is broken, and how: a bit of a port of a cell, by its name, and the bit that decides with it."""
+
+    cell: str
+    port: str
+    bit: int
+    control: int | None
+    mode: str
 
 
 @dataclass(frozen=True)
@@ -135,7 +157,7 @@ def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMuta
     directory = cached("mutants", key, fill)
     reads = set(_READ.findall((directory / FLAT).read_text()))
     places = map(_mutant, (directory / _DRAWN).read_text().splitlines())
-    mutants = tuple(one for one in places if not (one.port in _OF_CLOCK and _cell_of(one) in reads))
+    mutants = tuple(one for one in places if not (one.port in _OF_CLOCK and place_of(one).cell in reads))
     return DrawnMutants(design, module, directory, mutants)
 
 
@@ -174,22 +196,27 @@ def _chosen_by_plusarg(text: str, module: str) -> str:
     return text.replace("\nendmodule\n", f"\n{on}endmodule\n", 1)
 
 
-def _mutant(command: str) -> Mutant:
+def place_of(mutant: Mutant) -> Place:
+    """Where it is in the netlist."""
+    found = _found(mutant.command)
+    control = found["control"]
+    return Place(found["cell"], found["port"], int(found["bit"]), int(control) if control else None, found["mode"])
+
+
+def _found(command: str) -> re.Match[str]:
     found = _COMMAND.match(command)
     assert found, f"Yosys wrote {command!r}"
+    return found
+
+
+def _mutant(command: str) -> Mutant:
+    found = _found(command)
     # Such as $flatten\port_2.\packet_check.$procdff$75472.
     *path, cell = found["cell"].removeprefix("$flatten").replace("\\", "").split(".$")
     kind = cell.removeprefix("$").partition("$")[0]
     wire = f"{found['wire'].rpartition('.')[2]}[{found['wire_bit']}]" if found["wire"] else ""
     port = f"{found['port']}[{found['bit']}]"
     return Mutant(int(found["number"]), found["mode"], ".$".join(path), kind, port, wire, command)
-
-
-def _cell_of(mutant: Mutant) -> str:
-    """Its name in the netlist."""
-    found = _COMMAND.match(mutant.command)
-    assert found, mutant.command
-    return found["cell"]
 
 
 def _yosys(directory: Path, *steps: str) -> None:
