@@ -54,8 +54,9 @@ hundreds of MADs, in one mostly what sets a port, counters have more to count th
 the links, what is sent in place of idle data comes whole, and where data fills the links counts of blocks reach their
 upper bits, VLs stall until that is over, high lists reach their limits and packets are marked."""
 
+_OF_AGENTS_ALONE: Final = (17, 18, 20)
 _SLOW: Final[dict[int, tuple[str, ...]]] = {
-    **dict.fromkeys((17, 18, 20), ("agent",)),
+    **dict.fromkeys(_OF_AGENTS_ALONE, ("agent",)),
     19: ("agent", "inspection"),
     21: ("vl_arbiter", "flow_control", "congestion"),
     0: ("head_of_queue",),
@@ -151,7 +152,7 @@ _FITS: Final = {
 }
 _LOAD_OF: Final = {
     **dict.fromkeys((*_FOR_COPIES, *_FOR_DATA, *_FOR_MARKING, *_FOR_LIMITS), max(_LOADS)),
-    **dict.fromkeys((*_FOR_LINKS, 17, 18, 20), _IDLE_LOAD),
+    **dict.fromkeys((*_FOR_LINKS, *_OF_AGENTS_ALONE), _IDLE_LOAD),
 }
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from verilog.synth.placed import COMB, FF, Arc, PlacedDesign, Unit
+from verilog.synth.placed import BLOCK_RAM, COMB, FF, Arc, PlacedDesign, Unit
 
 __all__ = ["Estimate"]
 
@@ -34,7 +34,7 @@ _MULTIPLEXER: Final = 0.193
 _INTO_CARRY: Final = 0.355
 _CARRY: Final = 0.056
 _OUT_OF_CARRY: Final = 0.349
-_STARTS: Final = {FF: 0.395, "DP16KD": 4.263}
+_STARTS: Final = {FF: 0.395, BLOCK_RAM: 4.263}
 _RAM_WRITES: Final = frozenset(("WD", "WRE", "WAD0", "WAD1", "WAD2", "WAD3"))
 _RESET_SETUP: Final = 0.287
 _BLOCK_RAM_SETUP: Final = 0.202
@@ -101,7 +101,7 @@ class Estimate:
             return _RESET_SETUP
         if arc.input == "WRE":
             return _WRITE_SETUP
-        return _BLOCK_RAM_SETUP if self._design.types[arc.sink] == "DP16KD" else 0
+        return _BLOCK_RAM_SETUP if self._design.types[arc.sink] == BLOCK_RAM else 0
 
     def _takes(self, arc: Arc) -> float:
         """What the wire of an arc takes."""
