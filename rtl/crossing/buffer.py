@@ -270,11 +270,8 @@ class Buffer(wiring.Component):
 
         # A verdict is not seen by a read in the cycle in which it is given, which the memory answers with anything. The
         # block that is taken comes late in its cycle.
-        judge_en_before, judge_addr_before, taken_before = (
-            Signal(),
-            Signal(self.bits, reset_less=True),
-            Signal(self.bits, reset_less=True),
-        )
+        judge_en_before, judge_addr_before = Signal(), Signal(self.bits, reset_less=True)
+        taken_before = Signal(self.bits, reset_less=True)
         judged = Signal()
         m.d.sync += [judge_en_before.eq(judge.en), judge_addr_before.eq(judge.addr), taken_before.eq(self.taken)]
         m.d.comb += [
