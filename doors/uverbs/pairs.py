@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 _SGE_BYTES: Final = 16
-_KINDS: Final = frozenset(QpType)
+_KINDS: Final = frozenset((QpType.RC, QpType.UC, QpType.UD))
 _STATES: Final = frozenset(QpState)
 _PSN_MASK: Final = 0xFF_FFFF
 _MIG_MIGRATED: Final = 0

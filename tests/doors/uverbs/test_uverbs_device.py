@@ -256,6 +256,16 @@ def test_commands_that_are_none_are_refused(programs):
         fails(errno.EINVAL, program.write, packed(verb, b"1"))
 
 
+def test_queue_pairs_are_rc_uc_and_ud(programs):
+    program = programs[0]
+    domain, (queue, _) = program.domain(), program.completions()
+    for kind in range(256):
+        if kind in (2, 3, 4):
+            program.pair(domain, queue, kind)
+        else:
+            fails(errno.EOPNOTSUPP, program.pair, domain, queue, kind)
+
+
 def test_a_queue_pairs_events_that_were_not_read_are_taken_back_with_it(programs, hosts):
     events = programs[1].context()
     os.set_blocking(events, False)
