@@ -72,7 +72,7 @@ INSIDE = {
     "verilog": (
         ("export", "synth"),
         ("equivalence",),
-        ("induction",),
+        ("constants", "induction"),
         ("flat_netlist", "mutants"),
         ("design",),
         ("emit",),

@@ -1,10 +1,10 @@
-"""Which mutants change nothing that is ever seen: proven by SAT, for every state and every input, reachable or not.
+"""Which mutants change nothing that is ever seen: proven by SAT, for every input and all but every state.
 
 Of a mutant counts what its cell acts on within a cycle: next states, what memories are given, outputs of the node; but
 for bits on which nothing that leaves the node ever depends. These are compared with and without it, as functions of all
-that they depend on within the cycle, each register and each word that a memory gives being free. Of the others those
-that change registers alone are looked at for a cycle more (`verilog.induction`). A mutant that differs only in states
-that never come is not proven.
+that they depend on within the cycle, each word that a memory gives and each register being free, but for those that
+never change (`verilog.constants`). Of the others those that change registers alone are looked at for a cycle more
+(`verilog.induction`). A mutant that differs only in other states that never come is not proven.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from toolchain.build_cache import cached, code_of
 from toolchain.temporary_directory import temporary_directory
-from verilog import flat_netlist, induction, liveness, tools
+from verilog import constants, flat_netlist, induction, liveness, tools
+from verilog.constants import TO_GATES, constant_registers
 from verilog.flat_netlist import Bit, Cell, FlatNetlist, inputs_of, is_state, outputs_of
 from verilog.induction import SEEN, two_copies
 from verilog.mutants import FLAT, DrawnMutants, Mutant, place_of
@@ -29,6 +30,7 @@ _NOTHING: Final = ("CLK",)
 """Ports of such cells of which no mutant is looked at."""
 
 _NETLIST: Final = "flat.json"
+_GATES: Final = "gates.json"
 _CONES: Final = "cones.json"
 _SCRIPT: Final = "prove.ys"
 _PROVEN: Final = "proven.json"
@@ -50,11 +52,7 @@ def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozens
     def fill(directory: Path) -> None:
         # The tools see no other folder's files where that is a temporary one.
         (directory / FLAT).write_text((drawn.directory / FLAT).read_text())
-        steps = f"read_rtlil {FLAT}; delete t:$meminit t:$meminit_v2; write_json {_NETLIST}"
-        tools.run(tools.YOSYS, ["-q", "-p", steps], directory, lambda line: None)
-        netlist = FlatNetlist(json.loads((directory / _NETLIST).read_text())["modules"][drawn.module])
-        for file in (FLAT, _NETLIST):
-            (directory / file).unlink()
+        netlist = _netlist(directory, drawn.module)
         proven: list[int] = []
         modules, script = {}, [f"read_json {_CONES}"]
         for mutant in mutants:
@@ -70,10 +68,22 @@ def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozens
         (directory / _PROVEN).write_text(json.dumps(proven))
 
     numbers = [mutant.number for mutant in mutants]
-    code = code_of(flat_netlist, induction, liveness, sys.modules[__name__])
+    code = code_of(constants, flat_netlist, induction, liveness, sys.modules[__name__])
     key = {"netlist": drawn.netlist, "mutants": numbers, "code": code}
     directory = cached("equivalence", key, fill)
     return frozenset(json.loads((directory / _PROVEN).read_text()))
+
+
+def _netlist(directory: Path, module: str) -> FlatNetlist:
+    """That of the file there, which is not needed any more."""
+    steps = (
+        f"read_rtlil {FLAT}; delete t:$meminit t:$meminit_v2; write_json {_NETLIST}; {TO_GATES}; write_json {_GATES}"
+    )
+    tools.run(tools.YOSYS, ["-q", "-p", steps], directory, lambda line: None)
+    netlist, gates = (json.loads((directory / file).read_text())["modules"][module] for file in (_NETLIST, _GATES))
+    for file in (FLAT, _NETLIST, _GATES):
+        (directory / file).unlink()
+    return FlatNetlist(netlist, constant_registers(netlist, gates))
 
 
 def _prove(directory: Path, script: Sequence[str], proven: list[int]) -> None:
@@ -156,7 +166,8 @@ def _cone(netlist: FlatNetlist, mutant: Mutant) -> _Cone | None:
         bits = cell["connections"][port]
         is_output = cell["port_directions"][port] == "output"
         others = list(range(netlist.unused, netlist.unused + len(bits)))
-        cells = {name: _wire(others, bits) if is_output else _wire(bits, others)}
+        given = [netlist.constant.get(bit, other) for bit, other in zip(bits, others, strict=True)]
+        cells = {name: _wire(given, bits) if is_output else _wire(bits, others)}
         extra = set() if is_output else {bit for at, bit in enumerate(others) if netlist.takes(name, at)}
         port = "Y" if is_output else "A"
     reached = _forward(netlist, cells)
@@ -168,17 +179,25 @@ def _cone(netlist: FlatNetlist, mutant: Mutant) -> _Cone | None:
         return None
     driven = {bit for one in kept.values() for bit in outputs_of(one)}
     free = {bit for one in kept.values() for bit in inputs_of(one)} - driven
+    tied = {bit: netlist.constant[bit] for bit in free & netlist.constant.keys()}
+    free -= tied.keys()
     module = {
         "ports": {
             **{f"i{bit}": {"direction": "input", "bits": [bit]} for bit in sorted(free, key=str)},
             **{f"o{bit}": {"direction": "output", "bits": [bit]} for bit in sorted(ends, key=str)},
         },
-        "cells": {one: {**cell, "attributes": {}} for one, cell in kept.items()},
+        "cells": {one: _with(cell, tied) for one, cell in kept.items()},
         "netnames": {},
     }
     control = "" if place.control is None else f" -ctrlbit {place.control}"
     command = f"-mode {place.mode} -module {{module}} -cell {name} -port \\{port} -portbit {place.bit}{control}"
     return _Cone(bool(ends), module, command)
+
+
+def _with(cell: Cell, tied: Mapping[Bit, str]) -> Cell:
+    """A cell of which some bits have values."""
+    connections = {port: [tied.get(bit, bit) for bit in bits] for port, bits in cell["connections"].items()}
+    return {**cell, "attributes": {}, "connections": connections}
 
 
 def _wire(source: Sequence[Bit], target: Sequence[Bit]) -> Cell:

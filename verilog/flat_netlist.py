@@ -38,9 +38,11 @@ class FlatNetlist:
         ends: bits that leave the node; and those that a register or a memory takes, if what leaves the node may depend
             on them in a later cycle.
         unused: from this number on there are no bits.
+        constant: of bits of registers that never change, their values, "0" or "1".
     """
 
-    def __init__(self, module: Mapping[str, Any]) -> None:
+    def __init__(self, module: Mapping[str, Any], constant: Mapping[Bit, str] | None = None) -> None:
+        self.constant: Mapping[Bit, str] = {} if constant is None else constant
         self.cells: dict[str, Cell] = module["cells"]
         ports: Iterable[Mapping[str, Any]] = module["ports"].values()
         self.outputs = outputs = {bit for port in ports if port["direction"] == "output" for bit in port["bits"]}

@@ -147,6 +147,8 @@ class _Copies:
         elif self._is_free(key.bit):
             if key.is_broken and key.bit not in self._differ:
                 self._sources[key] = self._source(key._replace(is_broken=False))
+            elif not key.is_broken and key.bit in self._netlist.constant:
+                self._sources[key] = self._netlist.constant[key.bit]
             else:
                 self._sources[key] = made = next(self._numbers)
                 self._inputs.append(made)

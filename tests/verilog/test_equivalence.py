@@ -34,9 +34,10 @@ module fabric_N(clk, load, a, b, d, y);
   input d;
   output [3:0] y;
   reg [2:0] kept = 0;
+  reg never = 0, nor_this = 0;
   wire [1:0] both = a & b;
   wire [1:0] same = both & (a | kept[1:0]);
-  wire [2:0] sum = {1'b0, both} + {2'b0, d & kept[0]};
+  wire [2:0] sum = {1'b0, both} + {2'b0, d & kept[0] & ~never};
   wire odd = kept[2] ^ d;
   reg [1:0] way;
   always @*
@@ -46,13 +47,17 @@ module fabric_N(clk, load, a, b, d, y);
       2'd3: way = 2'd2;
       default: way = 2'd0;
     endcase
+  always @(posedge clk) begin
+    never <= nor_this & a[0];
+    nor_this <= never | nor_this & d;
+  end
   always @(posedge clk)
     if (load) kept <= {odd, a}; else if (a != b || d) kept <= {odd, sum[1:0]}; else kept <= {odd, both};
   assign y = {kept[1:0] ^ way, both | same};
 endmodule
 """
 """`same` adds nothing to `both`; where `d` is 0 the two that `kept` may become are alike; nobody
-reads its third bit; and where a mutant has two ways be taken, it is the first."""
+reads its third bit; one register never changes; and where a mutant has two ways be taken, it is the first."""
 
 DESIGN = Design(FabricPorts((), (), ()), FABRIC)
 
@@ -81,7 +86,7 @@ endmodule
 
 @pytest.fixture(scope="module")
 def drawn() -> DrawnMutants:
-    return drawn_mutants(DESIGN, "N", 60, 1)
+    return drawn_mutants(DESIGN, "N", 80, 1)
 
 
 def seen(drawn: DrawnMutants, folder: Path, bench: str) -> dict[int, str]:
