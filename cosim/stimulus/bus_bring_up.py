@@ -25,6 +25,7 @@ from wire.registers import (
     VL_ARBITRATION_HIGH,
     VL_ARBITRATION_LOW,
     Counter,
+    CounterHigh,
     Detail,
     NodeRegister,
     PacketCounter,
@@ -101,7 +102,11 @@ def write(cycle: int, node: int, address: int, value: int) -> Control:
 
 
 def write_port(
-    topology: Topology, cycle: int, port: Port, register: PortRegister | Counter | Detail | PacketCounter, value: int
+    topology: Topology,
+    cycle: int,
+    port: Port,
+    register: PortRegister | Counter | Detail | PacketCounter | CounterHigh,
+    value: int,
 ) -> Control:
     """A bus write of a port's register, given in `cycle`."""
     return write(cycle, topology.index[port.node], port_address(port.number, register), value)

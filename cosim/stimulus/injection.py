@@ -11,12 +11,30 @@ from random import Random
 from typing import Final
 
 from cosim.scenario.scenario import Scenario
-from cosim.stimulus.bus_bring_up import write, write_port
+from cosim.stimulus.bus_bring_up import write
 from cosim.stimulus.invented_smps import INVENTED_SMP, random_invented_smps
 from cosim.stimulus.random_cc_traps import random_trap_destinations
 from cosim.stimulus.random_congestion import random_congestion, random_leases
+from cosim.stimulus.random_counters import (
+    as_often_as_may_be,
+    crowded_reads,
+    has_crowded_reads,
+    has_whole_counters,
+    random_by_vl,
+    random_counter_writes,
+    random_read,
+    random_reads,
+    random_whole_counters,
+)
 from cosim.stimulus.random_expiries import random_expiries
-from cosim.stimulus.random_links import RESET_SHARE, random_outages, random_port_downs, random_restarts, sweeps
+from cosim.stimulus.random_links import (
+    RESET_SHARE,
+    are_many_outages,
+    random_outages,
+    random_port_downs,
+    random_restarts,
+    sweeps,
+)
 from cosim.stimulus.random_mads import has_mads, random_mad_controls
 from cosim.stimulus.random_overruns import random_overruns
 from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses, random_unplugged_settings
@@ -37,12 +55,13 @@ from wire import registers
 from wire.codes import SERVICE_LEVELS, VL15, mtu_code, operational_vls
 from wire.forwarding_tables import LFT_NO_ROUTE
 from wire.parameters import SwitchParameters
-from wire.pma import PMA_VL_XMIT_WAIT
 from wire.registers import PortRegister
 from wire.stimulus import Control, Operation, injection_target
 
 __all__ = [
     "RANDOM_KINDS",
+    "has_long_stalls",
+    "has_many_outages",
     "is_calm",
     "one_a_cycle",
     "random_controls",
@@ -54,7 +73,7 @@ def one_a_cycle(controls: Iterable[Control], latest_read: float = inf) -> Iterat
     """Controls in their order, each moved to the first cycle after the one before it where they collide.
 
     A read that would come more than LATEST_READ cycles late is not given: where much has waited, reads would follow
-    each other closer than was drawn, and a port's counters would lose what they count (docs/pipeline.md, section 10).
+    each other closer than was drawn.
     """
     free = 0
     for control in controls:
@@ -124,27 +143,18 @@ _SLIP_CYCLES = (100, 4_000)
 _NO_VL_TIMES = 6
 """As often as another a single SL has no VL: the others leave much less to see of the rest."""
 
-_COUNTER_GAP = (1_000, 20_000)
-_COUNTERS: Final[tuple[tuple[registers.Counter | registers.Detail | registers.PacketCounter, int], ...]] = (
-    *registers.COUNTER_WIDTHS.items(),
-    *((detail, registers.DETAIL_BITS) for detail in registers.Detail),
-    *((counter, registers.DATA_BITS) for counter in registers.PacketCounter),
-)
-"""And the bits that a write sets."""
-
-_NEAR_THE_END = 8
-_BY_VL_GAP = (200, 5_000)
-_BY_VL_READ_SHARE = 0.7
-_OF_ALL_VLS_SHARE = 0.3
-_VL_XMIT_WAIT_MAX: Final[int] = PMA_VL_XMIT_WAIT[0].max
 _STALL_GAP = (200, 10_000)
 _STALL_CYCLES = (20, 2_000)
-_READ_GAP = (100, 2_000)
-_READ: Final = (*registers.Counter, *registers.Detail, *registers.PacketCounter, *registers.CounterHigh)
-_READS_IN_A_ROW = (1, 1, 1, 10)
+_LONG_STALL_CYCLES = (4_000, 30_000)
+_LONG_STALLS_SHARE = 0.05
+"""Of the runs, those in which some stalls last for so long, ..."""
+
+_LONG_SHARE = 0.5
+"""... which are this part of them."""
+
 _LATEST_READ = 8
-_CYCLES_OF_READ = 3
-"""In more than half of some 30 cycles no port is read, or increments may be lost (docs/pipeline.md, section 10)."""
+_STUCK_ALONE_SHARE = 0.5
+"""Of the directions of links whose ports are read as often as may be, those that are stuck again and again."""
 
 
 def random_controls(
@@ -166,9 +176,19 @@ def random_controls(
     What is drawn is counted in `injected` by kind. Of the outages, `reset_share` are nodes that are reset.
     """
     count = injected if injected is not None else Counter()
-    streams = [_random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end) for host in topology.lids]
-    streams.append(_random_reads(topology, Random(f"{seed}/reads"), start, end, in_a_row=has_mads(seed)))
-    streams.append(_random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
+    long_share = _LONG_SHARE if has_long_stalls(seed) else 0
+    streams = [
+        _random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end, long_share)
+        for host in topology.lids
+    ]
+    is_crowded = has_crowded_reads(seed)
+    in_a_row = has_mads(seed) and not is_crowded
+    streams.append(random_reads(topology, Random(f"{seed}/reads"), start, end, in_a_row=in_a_row))
+    if is_crowded:
+        streams.append(crowded_reads(topology, Random(f"{seed}/crowds"), start, end))
+    if errors and has_whole_counters(seed):
+        streams.append(random_whole_counters(topology, Random(f"{seed}/halves"), start, end, count))
+    streams.append(random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
     streams.append(random_arbitration(topology, seed, start, end))
     streams.append(random_congestion(topology, seed, start, end))
     streams.append(random_leases(topology, seed, start, end))
@@ -177,7 +197,8 @@ def random_controls(
     streams.append(random_subnet_managers(topology, seed, start, end))
     if errors and not is_calm(seed):
         linked = topology.linked_ports()
-        reads = [None if has_mads(seed) else partial(_random_read, topology, port) for port in linked]
+        is_read = has_mads(seed) or is_crowded
+        reads = [None if is_read else partial(random_read, topology, port) for port in linked]
         streams += [
             *(
                 random_row_errors(
@@ -188,6 +209,7 @@ def random_controls(
                     end,
                     count,
                     reads[direction ^ 1],
+                    stuck_alone=is_crowded and Random(f"{seed}/stuck/{direction}").random() < _STUCK_ALONE_SHARE,
                 )
                 for direction, port in enumerate(linked)
             ),
@@ -215,7 +237,7 @@ def random_controls(
     if errors:
         streams += [
             _random_slips(topology, Random(f"{seed}/slips"), start, end, count),
-            _random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
+            random_counter_writes(topology, Random(f"{seed}/counters"), start, end, count),
             random_register_accesses(topology, Random(f"{seed}/registers written"), start, end, count),
             random_unplugged_settings(topology, Random(f"{seed}/unplugged"), start, end, count),
             random_operational_vls(topology, Random(f"{seed}/operational VLs"), start, end, count),
@@ -226,7 +248,8 @@ def random_controls(
             random_mad_controls(topology, seed, start, end),
             sweeps(topology, Random(f"{seed}/sweeps"), start, end),
         ]
-    return one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle), _LATEST_READ)
+    merged = one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle), _LATEST_READ)
+    return as_often_as_may_be(merged)
 
 
 def is_calm(seed: int) -> bool:
@@ -234,36 +257,30 @@ def is_calm(seed: int) -> bool:
     return Random(f"{seed}/errors").random() < _CALM_SHARE
 
 
-def _random_stalls(topology: Topology, random: Random, host: str, start: int, end: int) -> Iterator[Control]:
+def has_many_outages(seed: int) -> bool:
+    """Whether links are lost and nodes are reset all the time, where links have errors."""
+    return are_many_outages(Random(f"{seed}/links"))
+
+
+def has_long_stalls(seed: int) -> bool:
+    """Whether hosts stall for so long that one head after the other comes to its limit."""
+    return Random(f"{seed}/stalls for long").random() < _LONG_STALLS_SHARE
+
+
+def _random_stalls(
+    topology: Topology, random: Random, host: str, start: int, end: int, long_share: float
+) -> Iterator[Control]:
     node = topology.index[host]
     slots = topology.fabric.nodes[host].vls + 1
     until = start
     for cycle in random_times(random, random_gap(random, _STALL_GAP), start, end):
         if cycle < until:
             continue
-        until = cycle + random.randint(*_STALL_CYCLES)
+        is_long = long_share > 0 and random.random() < long_share
+        until = cycle + random.randint(*(_LONG_STALL_CYCLES if is_long else _STALL_CYCLES))
         mask = random.choice(((1 << slots) - 1, 1 << random.randrange(slots), random.getrandbits(slots)))
         yield Control(cycle, Operation.RECV_STALL, node, (mask, 0, 0, 0))
         yield Control(until, Operation.RECV_STALL, node, (0, 0, 0, 0))
-
-
-def _random_reads(topology: Topology, random: Random, start: int, end: int, *, in_a_row: bool) -> Iterator[Control]:
-    """Of a port's counters, some of them one after the other, if they may be: what is counted meanwhile waits."""
-    ports = topology.linked_ports()
-    until = start
-    for cycle in random_times(random, random_gap(random, _READ_GAP), start, end):
-        if cycle < until:
-            continue
-        port, reads = random.choice(ports), random.choice(_READS_IN_A_ROW) if in_a_row else 1
-        until = cycle + _CYCLES_OF_READ * reads
-        for now in range(cycle, until, _CYCLES_OF_READ):
-            yield _random_read(topology, port, random, now)
-
-
-def _random_read(topology: Topology, port: Port, random: Random, cycle: int) -> Control:
-    """Of one of the port's counters."""
-    address = registers.port_address(port.number, random.choice(_READ))
-    return Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
 
 
 def _random_slips(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
@@ -305,42 +322,3 @@ def _slip(topology: Topology, random: Random) -> tuple[int, int, int, int]:
         return index, registers.port_address(port.number, PortRegister.NEIGHBOR_MTU), random.randint(1, right), right
     right = operational_vls(topology.vls(port))
     return index, registers.port_address(port.number, PortRegister.OPERATIONAL_VLS), random.randint(1, right), right
-
-
-def _random_counter_writes(
-    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
-) -> Iterator[Control]:
-    """Counters set to 0, to anything, close to a carry, or close to their end, where they must stop."""
-    ports = topology.linked_ports()
-    for cycle in random_times(random, random_gap(random, _COUNTER_GAP), start, end):
-        port = random.choice(ports)
-        counter, width = random.choice(_COUNTERS)
-        last, carry = (1 << width) - 1, (1 << random.randint(1, width)) - 1
-        count["counter_write"] += 1
-        near = random.choice((carry, last, last)) - random.randrange(_NEAR_THE_END)
-        value = random.choice((0, max(0, near), max(0, near), random.getrandbits(width)))
-        yield write_port(topology, cycle, port, counter, value)
-
-
-def _random_by_vl(
-    topology: Topology, random: Random, start: int, end: int, count: Counter[str] | None
-) -> Iterator[Control]:
-    """Reads of counters by VL, and where they are counted writes too."""
-    ports = topology.linked_ports()
-    for cycle in random_times(random, random_gap(random, _BY_VL_GAP), start, end):
-        port = random.choice(ports)
-        node = topology.index[port.node]
-        address = registers.port_address(port.number, PortRegister.FLOW_CTL_UPDATE_ERRORS)
-        of_all_vls = random.random() < _OF_ALL_VLS_SHARE
-        if not of_all_vls:
-            vl = random.choice((*range(topology.fabric.nodes[port.node].vls), VL15, random.randrange(VL15)))
-            address = registers.vl_xmit_wait_address(port.number, vl)
-        if count is None or random.random() < _BY_VL_READ_SHARE:
-            yield Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0))
-            continue
-        count["counter_write"] += 1
-        value = random.choice((0, _VL_XMIT_WAIT_MAX - random.randrange(_NEAR_THE_END)))
-        if of_all_vls:
-            value, chosen = (random.getrandbits(registers.DATA_BITS) for _ in range(2))
-            yield write_port(topology, cycle, port, PortRegister.EXTENDED_LOW, chosen)
-        yield write(cycle, node, address, value)

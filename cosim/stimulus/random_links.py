@@ -18,9 +18,12 @@ from wire.parameters import AdapterParameters, reset_cycles
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Operation, injection_target
 
-__all__ = ["RESET_SHARE", "random_outages", "random_port_downs", "random_restarts", "sweeps"]
+__all__ = ["RESET_SHARE", "are_many_outages", "random_outages", "random_port_downs", "random_restarts", "sweeps"]
 
 _OUTAGE_GAP: Final = (5_000, 30_000)
+_MOST_MANY_GAP: Final = 2_000
+"""Cycles from one outage to the next, at most, where they are many."""
+
 RESET_SHARE: Final = 0.3
 """Of the outages, those in which a node is reset."""
 
@@ -74,6 +77,11 @@ _USUAL_SHARE: Final = 0.3
 
 _COMES_UP: Final = 16
 """Cycles, with room to spare, from there to Initialize."""
+
+
+def are_many_outages(random: Random) -> bool:
+    """Whether `random_outages` draws them one soon after the other from this."""
+    return random_gap(random, _OUTAGE_GAP)[1] <= _MOST_MANY_GAP
 
 
 def random_outages(

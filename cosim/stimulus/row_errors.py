@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import reduce
 from operator import xor
 from random import Random
@@ -66,6 +66,14 @@ _STUCK: Final = (
 
 _STUCK_ROWS: Final = (8, 60)
 _LATEST_STUCK: Final = 8
+_STUCK_GAP: Final = (60, 600)
+"""From one to the next where there is nothing else."""
+
+_ENDLESS_SHARE: Final = 0.03
+"""Of these, those of data alone, as if a packet had no end."""
+
+_ENDLESS: Final = ((None, None, None),)
+_ENDLESS_ROWS: Final = (500, 4_000)
 _READS: Final = range(3, 120, 3)
 """While a link is stuck, when counters are read: what is counted waits for longer, and is not lost yet
 (docs/pipeline.md, section 10)."""
@@ -123,13 +131,24 @@ def _truncated_by_end(random: Random, rows: int) -> Injection:
 
 def _stuck(random: Random, rows: int) -> Injection:
     """A packet becomes one row over and over, with control symbols: an error in each, or in every other."""
+    return _stuck_for(random, rows, _STUCK, _STUCK_ROWS)
+
+
+def _stuck_for_long(random: Random, rows: int) -> Injection:
+    """Likewise, at times without control symbols and for longer than any packet lasts."""
+    if random.random() < _ENDLESS_SHARE:
+        return _stuck_for(random, rows, _ENDLESS, _ENDLESS_ROWS)
+    return _stuck(random, rows)
+
+
+def _stuck_for(random: Random, rows: int, stuck: Sequence[tuple[int | None, ...]], lasts: tuple[int, int]) -> Injection:
     row = random.randint(0, min(rows, _LATEST_STUCK))
-    first, second, last = random.choice(_STUCK)
+    first, second, last = random.choice(stuck)
     symbols = (first, second, None, last)
     lanes = [random.getrandbits(8) if symbol is None else symbol for symbol in symbols]
     k = sum(1 << LANES - 1 - lane for lane, symbol in enumerate(symbols) if symbol is not None)
     flip = k << 32 | int.from_bytes(lanes, "big")
-    return Injection(Trigger.DATA, row, row + random.randint(*_STUCK_ROWS), keep=0, flip=flip)
+    return Injection(Trigger.DATA, row, row + random.randint(*lasts), keep=0, flip=flip)
 
 
 def forged_flow_control(random: Random) -> Injection:
@@ -233,18 +252,23 @@ def random_row_errors(
     end: int,
     count: Counter[str],
     read: Callable[[Random, int], Control] | None,
+    *,
+    stuck_alone: bool = False,
 ) -> Iterator[Control]:
-    """Of all kinds, in one direction of a link whose rows are PITCH cycles apart, counted by kind.
+    """Of all kinds, in one direction of a link whose rows are PITCH cycles apart, counted by kind; or of rows that
+    are stuck, again and again.
 
     READ gives a read of one of the counters there at a cycle, if nobody else reads many.
     """
-    gap, free = random_gap(random, _ERROR_GAP), start
+    kinds = (_STUCK_ROW,) if stuck_alone else ROW_ERRORS
+    gap, free = _STUCK_GAP if stuck_alone else random_gap(random, _ERROR_GAP), start
     for time in random_times(random, gap, start, end):
         cycle = max(time, free)
-        kind = random.choice(ROW_ERRORS)
+        kind = random.choice(kinds)
         count[kind] += 1
         if kind in _OF_ONE:
-            injections = [_OF_ONE[kind](random, random.choice(_TYPICAL_ROWS))]
+            error = _stuck_for_long if stuck_alone else _OF_ONE[kind]
+            injections = [error(random, random.choice(_TYPICAL_ROWS))]
         else:
             # With the rows: each is armed when the one before it is over.
             cycle, injections = -(-cycle // pitch) * pitch, INVENTED[kind](random)

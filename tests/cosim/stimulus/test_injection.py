@@ -2,12 +2,12 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import parse_scenario
 from cosim.stimulus.bus_bring_up import bus_bring_up
-from cosim.stimulus.injection import RANDOM_KINDS, one_a_cycle, random_controls, scenario_controls
+from cosim.stimulus.injection import RANDOM_KINDS, has_long_stalls, one_a_cycle, random_controls, scenario_controls
 from cosim.stimulus.row_errors import link_error
 from wire.registers import LFT_PAGE, SL_TO_VL_PAGE, PortRegister, place_of_address
 from wire.stimulus import Control, Operation, injection_target
@@ -171,3 +171,22 @@ def test_some_ports_are_read_many_times_in_a_row():
         for at, (first, last) in enumerate(zip(reads, reads[7:], strict=False))
     ]
     assert any(cycles < 40 and len(ports) == 1 for cycles, ports in spans)
+
+
+def test_in_some_runs_hosts_stall_for_many_times_what_a_head_may_wait():
+    topology = check_experiment(CheckOptions(cycles=20_000)).topology
+
+    def longest(seed: int) -> int:
+        controls = random_controls(topology, seed, 0, 200_000, errors=False)
+        stalls = [one for one in controls if one.operation == Operation.RECV_STALL]
+        begun: dict[int, int] = {}
+        lasts = []
+        for one in stalls:
+            if one.args[0]:
+                begun[one.target] = one.cycle
+            elif one.target in begun:
+                lasts.append(one.cycle - begun.pop(one.target))
+        return max(lasts)
+
+    seeds = {has: next(seed for seed in count(1) if has_long_stalls(seed) == has) for has in (False, True)}
+    assert longest(seeds[False]) <= 2_100 < 20_000 < longest(seeds[True])
