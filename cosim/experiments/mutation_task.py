@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Final, Literal
 
 from cosim.engines.base import MODEL
 from cosim.experiments.check_experiment import CheckOptions
-from cosim.stimulus.injection import is_calm
+from cosim.stimulus.injection import has_long_stalls, has_many_outages, is_calm
 from cosim.stimulus.random_addresses import has_own_addresses
 from cosim.stimulus.random_congestion import has_congestion_control
+from cosim.stimulus.random_counters import has_crowded_reads, has_whole_counters
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_mads import has_mads, has_many_mads, mostly_about
 from cosim.stimulus.random_packets import has_mostly_multicast, has_shortest_packets
@@ -34,46 +36,18 @@ _FABRIC_SEED: Final = 9
 _BUILD: Final = 250
 """Mutants in one simulation: more take longer to compile than they save."""
 
-_PERIOD: Final = 22
-"""Of so many checks two are without errors, ..."""
-
-_ERROR_FREE: Final = (3, 11)
-_FOR_TABLES: Final = (2, 10)
-_FOR_TRAPS: Final = (19,)
-_FOR_AGENTS: Final = (4, 17, 20)
-_FOR_SETS: Final = (12, 18)
-_FOR_COUNTERS: Final = (5, 13)
-_FOR_COPIES: Final = (6, 14)
-_FOR_LINKS: Final = (7, 15)
-_FOR_DATA: Final = (8,)
-_FOR_MARKING: Final = (16, 21)
-_FOR_LIMITS: Final = (9, 0)
-_TIMES: Final = 5
-"""... and nineteen ask most of one part, so many times as long: P_Keys are in each place of a table, agents take
-hundreds of MADs, in one mostly what sets a port, counters have more to count than elsewhere, copies to groups fill
-the links, what is sent in place of idle data comes whole, and where data fills the links counts of blocks reach their
-upper bits, VLs stall until that is over, high lists reach their limits and packets are marked."""
-
-_OF_AGENTS_ALONE: Final = (17, 18, 20)
-_SLOW: Final[dict[int, tuple[str, ...]]] = {
-    **dict.fromkeys(_OF_AGENTS_ALONE, ("agent",)),
-    19: ("agent", "inspection"),
-    21: ("vl_arbiter", "flow_control", "congestion"),
-    0: ("head_of_queue",),
-}
-_TIMES_SLOW: Final = 25
-"""Six of these are so many times as long, for what has little to do in the others, and for that alone: agents take
-hundreds of cycles for a MAD, entries of VL arbitration last for hundreds of packets, and a stall for thousands of
-cycles. By its number, what the names of components have in them that go through it."""
-
-_IDLE_LOAD: Final = 0.05
-"""What is put in place of idle data is not damaged by packets then."""
+_SEEDS: Final = 1_009
+_LATER_SEEDS: Final = 20_011
+"""What the number of a check that asks most of one part is multiplied by, for the first seed that it may have; of those
+behind the first, where some seeds are rare."""
 
 _LOADS: Final = (0.7, 1.0)
 """In turn. With all that links can carry, heads of several VLs and inputs wait for an output."""
 
-_SEEDS: Final = 1_009
-"""What the number of such a check is multiplied by, for the first seed that it may have."""
+_IDLE_LOAD: Final = 0.05
+"""What is put in place of idle data is not damaged by packets then, and MADs meet none."""
+
+_FULL_LOAD: Final = 1.0
 
 
 def _is_for_tables(seed: int) -> bool:
@@ -107,10 +81,26 @@ def _is_for_limits(seed: int) -> bool:
     return is_calm(seed) and has_settled_limits(seed) and has_shortest_packets(seed) and not has_mads(seed)
 
 
+def _is_for_stalls(seed: int) -> bool:
+    """One head after the other waits for too long, until VLs stall that do so late."""
+    return is_calm(seed) and has_settled_limits(seed) and has_long_stalls(seed) and not has_mads(seed)
+
+
 def _is_for_copies(seed: int) -> bool:
     """Nothing keeps packets to groups off the links."""
     copies = has_groups(seed) and has_mostly_multicast(seed) and has_own_addresses(seed)
     return is_calm(seed) and copies and not has_partitions(seed) and not has_many_mads(seed)
+
+
+def _is_for_waiting_copies(seed: int) -> bool:
+    """Besides, hosts stall for so long that copies wait at several outputs, on several VLs."""
+    copies = has_groups(seed) and has_mostly_multicast(seed) and has_long_stalls(seed)
+    return is_calm(seed) and copies and not has_many_mads(seed)
+
+
+def _is_for_judged_copies(seed: int) -> bool:
+    """Besides, ports check the P_Keys of what leaves by them: some copies of a packet are rejected, others wait."""
+    return _is_for_waiting_copies(seed) and has_partitions(seed) and has_traps(seed)
 
 
 def _is_for_links(seed: int) -> bool:
@@ -134,26 +124,95 @@ def _is_for_marking(seed: int) -> bool:
     return _is_full(seed) and has_congestion_control(seed) and lists
 
 
-_FITS: Final = {
-    place: fits
-    for places, fits in (
-        (_FOR_TABLES, _is_for_tables),
-        (_FOR_TRAPS, _is_for_traps),
-        (_FOR_AGENTS, _is_for_agents),
-        (_FOR_SETS, _is_for_sets),
-        (_FOR_COUNTERS, _is_for_counters),
-        (_FOR_COPIES, _is_for_copies),
-        (_FOR_LINKS, _is_for_links),
-        (_FOR_DATA, _is_for_data),
-        (_FOR_MARKING, _is_for_marking),
-        (_FOR_LIMITS, _is_for_limits),
-    )
-    for place in places
+def _is_for_crowds(seed: int) -> bool:
+    """Counters are read so often that what is counted waits, and links are stuck."""
+    return not is_calm(seed) and has_crowded_reads(seed) and not has_shortest_packets(seed)
+
+
+def _is_for_halves(seed: int) -> bool:
+    """Counters of 64 bits are near their end."""
+    return has_whole_counters(seed) and not has_many_mads(seed)
+
+
+def _is_for_resets(seed: int) -> bool:
+    """Nodes are reset all the time, while hosts have something to send."""
+    return not is_calm(seed) and has_many_outages(seed) and not has_many_mads(seed)
+
+
+@dataclass(frozen=True)
+class _Aim:
+    """A check that asks most of one part.
+
+    Attributes:
+        fits: whether a seed does that.
+        load: if not one of `_LOADS`.
+        times: its cycles are so many times as many.
+        of: what the names of components have in them that go through it.
+    """
+
+    fits: Callable[[int], bool]
+    load: float | None = None
+    times: int = 5
+    of: tuple[str, ...] = ("",)
+
+
+_TABLES: Final = _Aim(_is_for_tables)
+_AGENTS: Final = _Aim(_is_for_agents, _IDLE_LOAD)
+_SETS: Final = _Aim(_is_for_sets, _IDLE_LOAD)
+_COUNTERS: Final = _Aim(_is_for_counters)
+_COPIES: Final = _Aim(_is_for_copies, _FULL_LOAD)
+_LINKS: Final = _Aim(_is_for_links, _IDLE_LOAD)
+_DATA: Final = _Aim(_is_for_data, _FULL_LOAD)
+_MARKING: Final = _Aim(_is_for_marking, _FULL_LOAD)
+_LIMITS: Final = _Aim(_is_for_limits, _FULL_LOAD)
+
+_LONG: Final = 25
+_FIRST_ERROR_FREE: Final = (3, 11)
+_FIRST: Final[dict[int, _Aim]] = {
+    **dict.fromkeys((2, 10), _TABLES),
+    4: replace(_AGENTS, load=None),
+    12: replace(_SETS, load=None),
+    **dict.fromkeys((5, 13), _COUNTERS),
+    **dict.fromkeys((6, 14), _COPIES),
+    **dict.fromkeys((7, 15), _LINKS),
+    8: _DATA,
+    9: _LIMITS,
+    16: _MARKING,
+    **dict.fromkeys((17, 20), replace(_AGENTS, times=_LONG, of=("agent",))),
+    18: replace(_SETS, times=_LONG, of=("agent",)),
+    19: _Aim(_is_for_traps, times=_LONG, of=("agent", "inspection")),
+    21: replace(_MARKING, times=_LONG, of=("vl_arbiter", "flow_control", "congestion")),
+    22: replace(_LIMITS, times=_LONG, of=("head_of_queue",)),
 }
-_LOAD_OF: Final = {
-    **dict.fromkeys((*_FOR_COPIES, *_FOR_DATA, *_FOR_MARKING, *_FOR_LIMITS), max(_LOADS)),
-    **dict.fromkeys((*_FOR_LINKS, *_OF_AGENTS_ALONE), _IDLE_LOAD),
-}
+"""Of the first checks, by number. Two are without errors; nineteen ask most of one part: P_Keys are in each place of
+a table, agents take hundreds of MADs, in some mostly what sets a port, counters have more to count than elsewhere,
+copies to groups fill the links, what is sent in place of idle data comes whole, and where data fills the links counts
+of blocks reach their upper bits, VLs stall until that is over, high lists reach their limits and packets are marked.
+Six of these are long, and of components that have little to do in the others alone: agents take hundreds of cycles for
+a MAD, entries of VL arbitration last for hundreds of packets, and a stall for thousands of cycles."""
+
+_FIRST_COUNT: Final = 22
+_OF_DATA: Final = ("input", "arrivals", "matcher", "crossbar", "output")
+_ROUND: Final = (
+    replace(_TABLES, of=("input", "p_key", "arrivals")),
+    _Aim(_is_for_traps, of=("input", "agent")),
+    replace(_AGENTS, of=("agent", "bus", "registers", "congestion", "port_decoder")),
+    replace(_SETS, of=("agent", "bus", "registers", "port_state", "port_decoder")),
+    replace(_COUNTERS, of=("port_",)),
+    _Aim(_is_for_crowds, of=("port_",)),
+    _Aim(_is_for_halves, of=("counters",)),
+    replace(_COPIES, of=_OF_DATA),
+    replace(_LINKS, of=("port_",)),
+    replace(_DATA, of=(*_OF_DATA, "flow_control", "transmitter")),
+    replace(_MARKING, of=("congestion", "marking", *_OF_DATA)),
+    _Aim(_is_for_waiting_copies, _FULL_LOAD, of=_OF_DATA),
+    _Aim(_is_for_stalls, _FULL_LOAD, of=("life_time", "xmit_wait", *_OF_DATA)),
+    _Aim(_is_for_resets),
+    _Aim(_is_for_judged_copies, _FULL_LOAD, of=("input",)),
+)
+"""What those behind the first ask most of, in turn, each time with another seed: of components that have to do with it.
+Besides, counters are read as often as may be while links are stuck, or are near the end of their 64 bits, hosts stall
+for long, so that copies wait, or one head after the other does for too long, and nodes are reset all the time."""
 
 
 @dataclass(frozen=True)
@@ -165,28 +224,28 @@ class MutationTask:
         count: mutants.
         seed: they are drawn from this.
         checks: that a mutant is run through until one finds it, each with a seed of its own.
-        cycles: of a check; of 22 thirteen are five times as long, six 25 times.
+        cycles: of a check; of most five times as many, of six 25 times.
     """
 
     node: Literal["switch", "adapter"] = "switch"
     count: int = 1_000
     seed: int = 1
-    checks: int = 22
+    checks: int = _FIRST_COUNT + 3 * len(_ROUND)
     cycles: int = 20_000
 
     def options(self, number: int) -> CheckOptions:
         """Of check 1, 2, ..., of the same fabric."""
-        place, cycles, seed = number % _PERIOD, self.cycles, number
-        if (fits := _FITS.get(place)) is not None:
-            times = _TIMES_SLOW if place in _SLOW else _TIMES
-            seed, cycles = next(filter(fits, count(number * _SEEDS))), cycles * times
-        load = _LOAD_OF.get(place, _LOADS[number // 2 % len(_LOADS)])
+        cycles, seed, load = self.cycles, number, _LOADS[number // 2 % len(_LOADS)]
+        if (aim := _aim(number)) is not None:
+            first = number * (_SEEDS if number <= _FIRST_COUNT else _LATER_SEEDS)
+            seed, cycles = next(filter(aim.fits, count(first))), cycles * aim.times
+            load = load if aim.load is None else aim.load
         return CheckOptions(
             _PORTS,
             _VLS,
             cycles=cycles,
             seed=seed,
-            errors=place not in _ERROR_FREE,
+            errors=number not in _FIRST_ERROR_FREE,
             load=load,
             sim=MODEL,
             fabric_seed=_FABRIC_SEED,
@@ -195,12 +254,19 @@ class MutationTask:
     def checks_of(self, component: str) -> list[int]:
         """Numbers of those that a mutant of this component of the node goes through."""
         return [
-            one
-            for one in range(1, self.checks + 1)
-            if (slow := _SLOW.get(one % _PERIOD)) is None or any(part in component for part in slow)
+            number
+            for number in range(1, self.checks + 1)
+            if (aim := _aim(number)) is None or any(part in component for part in aim.of)
         ]
 
     @property
     def builds(self) -> list[range]:
         """Numbers of the mutants, from 1, that are in one simulation each."""
         return [range(first, min(first + _BUILD, self.count + 1)) for first in range(1, self.count + 1, _BUILD)]
+
+
+def _aim(number: int) -> _Aim | None:
+    """What a check asks most of, if anything."""
+    if number <= _FIRST_COUNT:
+        return _FIRST.get(number)
+    return _ROUND[(number - _FIRST_COUNT - 1) % len(_ROUND)]

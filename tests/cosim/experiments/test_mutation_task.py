@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from cosim.experiments.check_experiment import check_experiment
 from cosim.experiments.mutation_task import MutationTask
-from cosim.stimulus.injection import is_calm
+from cosim.stimulus.injection import has_long_stalls, has_many_outages, is_calm
 from cosim.stimulus.random_congestion import has_congestion_control
+from cosim.stimulus.random_counters import has_crowded_reads, has_whole_counters
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_mads import has_many_mads, mostly_about
 from cosim.stimulus.random_packets import has_mostly_multicast, has_shortest_packets
@@ -13,6 +14,7 @@ from cosim.stimulus.random_settings import has_low_lists_alone, has_moving_p_key
 from wire.sma import SmaAttribute
 
 TASK = MutationTask()
+FIRST = range(1, 23)
 OPTIONS = {number: TASK.options(number) for number in range(1, TASK.checks + 1)}
 
 
@@ -22,14 +24,32 @@ def test_all_checks_are_of_one_fabric_and_have_seeds_of_their_own():
     assert len(fabrics) == 1
 
 
-def test_all_that_a_mutant_goes_through_are_1_360_000_cycles_and_more_of_what_has_little_to_do_in_them():
-    def cycles(component: str) -> int:
-        return sum(OPTIONS[number].cycles for number in TASK.checks_of(component))
+def cycles_of(component: str, numbers: range) -> int:
+    return sum(OPTIONS[number].cycles for number in TASK.checks_of(component) if number in numbers)
 
-    assert cycles("port_1.counters") == 1_360_000
-    assert cycles("agent_port.agent.decode") == 1_360_000 + 4 * 500_000
+
+def test_the_first_are_1_360_000_cycles_and_more_of_what_has_little_to_do_in_them():
+    assert cycles_of("port_1.counters", FIRST) == 1_360_000
+    assert cycles_of("agent_port.agent.decode", FIRST) == 1_360_000 + 4 * 500_000
     one_more = ("input_2.inspection", "matcher.grant_0.vl_arbiter", "port_0.flow_control", "output_1.head_of_queue")
-    assert {cycles(component) for component in one_more} == {1_360_000 + 500_000}
+    assert {cycles_of(component, FIRST) for component in one_more} == {1_360_000 + 500_000}
+
+
+def test_behind_them_come_others_for_each_component_of_what_it_has_to_do_with():
+    later = range(FIRST.stop, TASK.checks + 1)
+    assert len(later) == 3 * 15
+    assert {OPTIONS[number].cycles for number in later} == {100_000}
+    assert cycles_of("input_1.store.queues", later) == 2_700_000
+    assert cycles_of("port_1.counters", later) == 1_500_000
+    assert cycles_of("agent_port.agent.decode", later) == 1_200_000
+    assert cycles_of("congestion_2", later) == 900_000
+    assert cycles_of("", later) == 300_000
+
+
+def test_they_are_of_counters_at_their_ends_and_of_nodes_and_hosts_that_are_often_gone():
+    later = [OPTIONS[number].seed for number in range(FIRST.stop, TASK.checks + 1)]
+    for has in (has_crowded_reads, has_whole_counters, has_many_outages, has_long_stalls):
+        assert sum(map(has, later)) >= 3
 
 
 def test_among_them_are_such_as_ask_most_of_a_part():
