@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import count
 from typing import Final, Literal
 
@@ -125,8 +126,13 @@ def _is_for_marking(seed: int) -> bool:
 
 
 def _is_for_crowds(seed: int) -> bool:
-    """Counters are read so often that what is counted waits, and links are stuck."""
-    return not is_calm(seed) and has_crowded_reads(seed) and not has_shortest_packets(seed)
+    """Counters are read so often that what is counted waits, links are stuck, and agents find errors too."""
+    return not is_calm(seed) and has_crowded_reads(seed) and has_many_mads(seed) and not has_shortest_packets(seed)
+
+
+def _is_for_marking_beside_copies(seed: int) -> bool:
+    """Besides, copies wait for credits too."""
+    return _is_for_marking(seed) and has_groups(seed)
 
 
 def _is_for_halves(seed: int) -> bool:
@@ -204,7 +210,7 @@ _ROUND: Final = (
     replace(_COPIES, of=_OF_DATA),
     replace(_LINKS, of=("port_",)),
     replace(_DATA, of=(*_OF_DATA, "flow_control", "transmitter")),
-    replace(_MARKING, of=("congestion", "marking", *_OF_DATA)),
+    replace(_MARKING, fits=_is_for_marking_beside_copies, of=("congestion", "marking", *_OF_DATA)),
     _Aim(_is_for_waiting_copies, _FULL_LOAD, of=_OF_DATA),
     _Aim(_is_for_stalls, _FULL_LOAD, of=("life_time", "xmit_wait", *_OF_DATA)),
     _Aim(_is_for_resets),
@@ -237,8 +243,7 @@ class MutationTask:
         """Of check 1, 2, ..., of the same fabric."""
         cycles, seed, load = self.cycles, number, _LOADS[number // 2 % len(_LOADS)]
         if (aim := _aim(number)) is not None:
-            first = number * (_SEEDS if number <= _FIRST_COUNT else _LATER_SEEDS)
-            seed, cycles = next(filter(aim.fits, count(first))), cycles * aim.times
+            seed, cycles = _seed(aim, number), cycles * aim.times
             load = load if aim.load is None else aim.load
         return CheckOptions(
             _PORTS,
@@ -270,3 +275,10 @@ def _aim(number: int) -> _Aim | None:
     if number <= _FIRST_COUNT:
         return _FIRST.get(number)
     return _ROUND[(number - _FIRST_COUNT - 1) % len(_ROUND)]
+
+
+@cache
+def _seed(aim: _Aim, number: int) -> int:
+    """The first that fits; some are one of thousands."""
+    first = number * (_SEEDS if number <= _FIRST_COUNT else _LATER_SEEDS)
+    return next(filter(aim.fits, count(first)))

@@ -111,13 +111,15 @@ def random_reads(topology: Topology, random: Random, start: int, end: int, *, in
 
 
 def crowded_reads(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
-    """Of one port's counters, several in adjacent cycles again and again, then of another's: what is counted waits."""
+    """Of one port's counters, several in adjacent cycles again and again, then of another's: what is counted waits, and
+    what a port waits for is counted in every cycle."""
     ports, cycle = topology.linked_ports(), start
     while cycle < end:
         port = random.choice(ports)
+        yield write_port(topology, cycle, port, PortRegister.TICK, 0)
         for _ in range(random.randint(*_CROWDS)):
-            yield from (random_read(topology, port, random, now) for now in range(cycle, cycle + _CROWD))
             cycle += _TURN_CYCLES
+            yield from (random_read(topology, port, random, now) for now in range(cycle - _CROWD, cycle))
 
 
 def random_read(topology: Topology, port: Port, random: Random, cycle: int) -> Control:
