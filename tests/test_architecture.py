@@ -72,8 +72,8 @@ INSIDE = {
     "verilog": (
         ("export", "synth"),
         ("equivalence",),
-        ("constants", "induction"),
-        ("flat_netlist", "mutants"),
+        ("gates", "sat"),
+        ("gate_graph", "mutants"),
         ("design",),
         ("emit",),
         ("nodes",),

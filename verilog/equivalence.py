@@ -1,241 +1,170 @@
-"""Which mutants change nothing that is ever seen: proven by SAT, for every input and all but every state.
+"""Which mutants change nothing that is ever seen: proven by SAT, by induction over cycles, for every input.
 
-Of a mutant counts what its cell acts on within a cycle: next states, what memories are given, outputs of the node; but
-for bits on which nothing that leaves the node ever depends. These are compared with and without it, as functions of all
-that they depend on within the cycle, each word that a memory gives and each register being free, but for those that
-never change (`verilog.constants`). Of the others those that change registers alone are looked at for a cycle more
-(`verilog.induction`). A mutant that differs only in other states that never come is not proven.
+Two copies of the node, one broken, begin alike. Which registers may come to differ, and what others say whenever one
+does, is found from examples: at first none differs; where a solver finds a state and inputs behind which one does, that
+may differ from then on, while all is so that the example says; where it finds another, what both say is left. If no
+more are found, and neither an output nor a memory sees anything of it, this holds in all cycles. So a register of data
+does not matter while another says that there is none.
+
+Each register may have any value, but for those that never change, and each word of a memory: a mutant that differs in
+other states that never come alone is not proven.
 """
 
 from __future__ import annotations
 
 import json
-import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from toolchain.build_cache import cached, code_of
-from toolchain.temporary_directory import temporary_directory
-from verilog import constants, flat_netlist, induction, liveness, tools
-from verilog.constants import TO_GATES, constant_registers
-from verilog.flat_netlist import Bit, Cell, FlatNetlist, inputs_of, is_state, outputs_of
-from verilog.induction import SEEN, two_copies
-from verilog.mutants import FLAT, DrawnMutants, Mutant, place_of
+from verilog import gate_graph, gates, sat, tools
+from verilog.gate_graph import Kind
+from verilog.gates import TO_GATES, Bit, Copy, GateNetlist
+from verilog.mutants import FLAT, DrawnMutants, Mutant
+from verilog.sat import Model, Solver, Undecided
 
 __all__ = ["proven_equivalent"]
 
-_NOTHING: Final = ("CLK",)
-"""Ports of such cells of which no mutant is looked at."""
-
-_NETLIST: Final = "flat.json"
 _GATES: Final = "gates.json"
-_CONES: Final = "cones.json"
-_SCRIPT: Final = "prove.ys"
+_SCRIPT: Final = "mutants.ys"
 _PROVEN: Final = "proven.json"
-_LARGEST: Final = 6_000
-"""Cells: a larger cone is left alone."""
-
-_SECONDS: Final = 20
-_SUCCESS: Final = "SAT proof finished - no model found: SUCCESS!"
+_MOST: Final = 20
+"""Registers that differ: with more a mutant is left alone."""
 
 
 def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozenset[int]:
     """The numbers of those MUTANTS that are proven to change nothing.
 
     Raises:
-        ToolFailed: Yosys ended with an error.
+        ToolMissing, ToolFailed: the solver is not there, or Yosys ended with an error.
         BuildDirectoryError: the build output cannot be written.
     """
 
     def fill(directory: Path) -> None:
         # The tools see no other folder's files where that is a temporary one.
         (directory / FLAT).write_text((drawn.directory / FLAT).read_text())
-        netlist = _netlist(directory, drawn.module)
-        proven: list[int] = []
-        modules, script = {}, [f"read_json {_CONES}"]
-        for mutant in mutants:
-            cone = _cone(netlist, mutant)
-            if cone is not None and not cone.is_seen:
-                proven.append(mutant.number)
-            elif cone is not None:
-                modules[f"m{mutant.number}"] = cone.module
-                script += _proof(f"m{mutant.number}", cone.command)
-        (directory / _CONES).write_text(json.dumps({"creator": "", "modules": modules}))
-        _prove(directory, script, proven)
-        _prove_unseen(directory, netlist, [mutant for mutant in mutants if mutant.number not in proven], proven)
+        (directory / _SCRIPT).write_text("".join(f"{mutant.command}\n" for mutant in mutants))
+        steps = f"read_rtlil {FLAT}; delete t:$meminit t:$meminit_v2; script {_SCRIPT}; {TO_GATES}; write_json {_GATES}"
+        tools.run(tools.YOSYS, ["-q", "-p", steps], directory, lambda line: None)
+        netlist = GateNetlist(json.loads((directory / _GATES).read_text())["modules"][drawn.module])
+        for file in (FLAT, _GATES):
+            (directory / file).unlink()
+        proven = [mutant.number for mutant in mutants if _is_proven(netlist, mutant.number)]
         (directory / _PROVEN).write_text(json.dumps(proven))
 
     numbers = [mutant.number for mutant in mutants]
-    code = code_of(constants, flat_netlist, induction, liveness, sys.modules[__name__])
-    key = {"netlist": drawn.netlist, "mutants": numbers, "code": code}
-    directory = cached("equivalence", key, fill)
+    code = code_of(gate_graph, gates, sat, sys.modules[__name__])
+    directory = cached("equivalence", {"netlist": drawn.netlist, "mutants": numbers, "code": code}, fill)
     return frozenset(json.loads((directory / _PROVEN).read_text()))
 
 
-def _netlist(directory: Path, module: str) -> FlatNetlist:
-    """That of the file there, which is not needed any more."""
-    steps = (
-        f"read_rtlil {FLAT}; delete t:$meminit t:$meminit_v2; write_json {_NETLIST}; {TO_GATES}; write_json {_GATES}"
-    )
-    tools.run(tools.YOSYS, ["-q", "-p", steps], directory, lambda line: None)
-    netlist, gates = (json.loads((directory / file).read_text())["modules"][module] for file in (_NETLIST, _GATES))
-    for file in (FLAT, _NETLIST, _GATES):
-        (directory / file).unlink()
-    return FlatNetlist(netlist, constant_registers(netlist, gates))
+def _is_proven(netlist: GateNetlist, number: int) -> bool:
+    with Solver(netlist.graph) as solver:
+        try:
+            return _Proof(netlist, solver, number).succeeds()
+        except Undecided:
+            return False
 
 
-def _prove(directory: Path, script: Sequence[str], proven: list[int]) -> None:
-    (directory / _SCRIPT).write_text("\n".join(script))
-    tools.run(tools.YOSYS, ["-s", _SCRIPT], directory, _Listener(proven).hears)
+class _Proof:
+    """That nothing is ever seen of a mutant.
 
-
-def _prove_unseen(directory: Path, netlist: FlatNetlist, mutants: Sequence[Mutant], proven: list[int]) -> None:
-    """Those of which by induction nothing is ever seen, one after the other, as each has thousands of cells."""
-    with temporary_directory() as folder:
-        script: list[str] = []
-        for mutant in mutants:
-            module, file = f"m{mutant.number}", f"copies_{mutant.number}.json"
-            if (copies := two_copies(netlist, mutant)) is not None:
-                (folder / file).write_text(json.dumps({"creator": "", "modules": {module: copies}}))
-                script += [f"log gate: {module}", f"read_json {file}", f"pmuxtree {module}", *_merged(module)]
-                script += [f"sat -set {SEEN[0]} 0 -prove {SEEN[1]} 0 -timeout {_SECONDS} {module}", f"delete {module}"]
-        _prove(folder, script, proven)
-
-
-def _merged(module: str) -> list[str]:
-    """What two copies have in common is one: few proofs take longer than a second, and some would take half an hour."""
-    return [f"opt_merge {module}", f"opt_clean {module}"]
-
-
-class _Listener:
-    """Hears which proofs succeed."""
-
-    def __init__(self, proven: list[int]) -> None:
-        self._proven = proven
-        self._number = 0
-
-    def hears(self, line: str) -> None:
-        """A line of the log."""
-        if found := re.search(r"gate: m(\d+)$", line.strip()):
-            self._number = int(found[1])
-        if _SUCCESS in line:
-            self._proven.append(self._number)
-
-
-def _proof(module: str, command: str) -> list[str]:
-    gate, both = f"{module}_gate", f"{module}_miter"
-    return [
-        f"log gate: {module}",
-        f"copy {module} {gate}",
-        f"mutate {command.format(module=gate)}",
-        f"pmuxtree {module} {gate}",  # of several matches the first counts, as where it is simulated
-        f"miter -equiv -flatten {module} {gate} {both}",
-        *_merged(both),
-        f"sat -prove trigger 0 -timeout {_SECONDS} {both}",
-        f"delete {module} {gate} {both}",
-    ]
-
-
-class _Cone(NamedTuple):
-    """What a mutant acts on within a cycle.
-
-    Attributes:
-        is_seen: something that leaves the node may ever depend on it.
-        module: with what that depends on, whatever may be seen being an output.
-        command: Yosys' command that breaks it, without the module's name.
+    Of registers that may differ, `_says` has what others say whenever it does: those have the same in both copies.
     """
 
-    is_seen: bool
-    module: dict[str, Any]
-    command: str
+    def __init__(self, netlist: GateNetlist, solver: Solver, number: int) -> None:
+        self._netlist = netlist
+        self._solver = solver
+        self._copy = Copy(netlist, number)
+        self._says: dict[Bit, dict[Bit, bool]] = {}
+        self._assumed: dict[tuple[Bit, Bit], int] = {}
 
+    def succeeds(self) -> bool:
+        """Whether it does.
 
-def _cone(netlist: FlatNetlist, mutant: Mutant) -> _Cone | None:
-    """That of a mutant; None if it is too large."""
-    place = place_of(mutant)
-    name, port = place.cell, place.port
-    if port in _NOTHING:
-        return None
-    cell = netlist.cells[name]
-    cells = {name: cell}
-    extra: set[Bit] = set()
-    if is_state(cell):
-        # Of a register or a memory its port alone, as a wire.
-        bits = cell["connections"][port]
-        is_output = cell["port_directions"][port] == "output"
-        others = list(range(netlist.unused, netlist.unused + len(bits)))
-        given = [netlist.constant.get(bit, other) for bit, other in zip(bits, others, strict=True)]
-        cells = {name: _wire(given, bits) if is_output else _wire(bits, others)}
-        extra = set() if is_output else {bit for at, bit in enumerate(others) if netlist.takes(name, at)}
-        port = "Y" if is_output else "A"
-    reached = _forward(netlist, cells)
-    if reached is None:
-        return None
-    ends = extra.union(*map(outputs_of, reached.values())) & (netlist.ends | extra)
-    kept = _backward(netlist, reached)
-    if kept is None:
-        return None
-    driven = {bit for one in kept.values() for bit in outputs_of(one)}
-    free = {bit for one in kept.values() for bit in inputs_of(one)} - driven
-    tied = {bit: netlist.constant[bit] for bit in free & netlist.constant.keys()}
-    free -= tied.keys()
-    module = {
-        "ports": {
-            **{f"i{bit}": {"direction": "input", "bits": [bit]} for bit in sorted(free, key=str)},
-            **{f"o{bit}": {"direction": "output", "bits": [bit]} for bit in sorted(ends, key=str)},
-        },
-        "cells": {one: _with(cell, tied) for one, cell in kept.items()},
-        "netnames": {},
-    }
-    control = "" if place.control is None else f" -ctrlbit {place.control}"
-    command = f"-mode {place.mode} -module {{module}} -cell {name} -port \\{port} -portbit {place.bit}{control}"
-    return _Cone(bool(ends), module, command)
+        Raises:
+            Undecided: the solver gave up.
+        """
+        while not self._is_seen():
+            if self._grows():
+                if len(self._says) > _MOST:
+                    return False
+            elif not self._is_weakened():
+                return True
+        return False
 
+    def _is_seen(self) -> bool:
+        return self._model(edge for edge in self._copy.seen() if edge) is not None
 
-def _with(cell: Cell, tied: Mapping[Bit, str]) -> Cell:
-    """A cell of which some bits have values."""
-    connections = {port: [tied.get(bit, bit) for bit in bits] for port, bits in cell["connections"].items()}
-    return {**cell, "attributes": {}, "connections": connections}
+    def _grows(self) -> bool:
+        """Whether registers may come to differ that did not; all that do in an example may from now on."""
+        new = {bit: edge for bit, edge in self._differences() if bit not in self._says}
+        model = self._model(new.values())
+        if model is None:
+            return False
+        found = [bit for bit, edge in new.items() if model[edge]]
+        graph = self._netlist.graph
+        self._copy.set({bit: graph.free() for bit in found})
+        for bit in found:
+            self._says[bit] = {}
+        for says in self._says.values():
+            for bit in found:
+                says.pop(bit, None)
+        for bit in found:
+            self._begin(bit, model)
+        return True
 
+    def _begin(self, differs: Bit, model: Model) -> None:
+        """A register may differ: what do others say then, of those that decide what becomes of it?"""
+        differ = self._solver.literal(self._copy.differ([differs]))
+        for bit in self._beside(differs):
+            says = model[self._netlist.edges[self._netlist.taken[bit]]]
+            self._says[differs][bit] = says
+            self._assumed[differs, bit] = assumed = self._solver.new()
+            literal = self._solver.literal(self._netlist.edges[bit])
+            self._solver.add([-assumed, -differ, literal if says else -literal])
 
-def _wire(source: Sequence[Bit], target: Sequence[Bit]) -> Cell:
-    return {
-        "hide_name": 0,
-        "type": "$pos",
-        "parameters": {"A_SIGNED": "0", "A_WIDTH": f"{len(source):032b}", "Y_WIDTH": f"{len(target):032b}"},
-        "port_directions": {"A": "input", "Y": "output"},
-        "connections": {"A": list(source), "Y": list(target)},
-    }
+    def _beside(self, differs: Bit) -> list[Bit]:
+        """Registers on which depends what depends on one, of those that have the same in both copies."""
+        netlist = self._netlist
+        reached = {netlist.edges[bit] >> 1 for bit in netlist.reached(differs)}
+        waiting = [*reached]
+        while waiting:
+            new = {edge >> 1 for edge in netlist.graph.inputs[waiting.pop()]} - reached
+            reached |= new
+            waiting += new
+        kinds = netlist.graph.kinds
+        free = {gate for gate in reached if kinds[gate] is Kind.FREE}
+        return [bit for bit in netlist.taken if netlist.edges[bit] >> 1 in free and self._may_say(bit)]
 
+    def _may_say(self, bit: Bit) -> bool:
+        return bit not in self._says and bit not in self._netlist.constant
 
-def _forward(netlist: FlatNetlist, cells: dict[str, Cell]) -> dict[str, Cell] | None:
-    """What depends on these cells in the same cycle, and they; None if that is too much."""
-    reached = dict(cells)
-    waiting = list(cells.values())
-    while waiting:
-        for bit in outputs_of(waiting.pop()):
-            for name in netlist.readers.get(bit, ()):
-                cell = netlist.cells[name]
-                if name not in reached and not is_state(cell):
-                    reached[name] = cell
-                    waiting.append(cell)
-        if len(reached) > _LARGEST:
-            return None
-    return reached
+    def _is_weakened(self) -> bool:
+        """Whether some of what is said of registers that differ does not stay true; the rest is left."""
+        edges, taken, solver = self._netlist.edges, self._netlist.taken, self._solver
+        differences = {bit: edge for bit, edge in self._differences() if bit in self._says}
+        is_weakened = False
+        for differs, difference in differences.items():
+            while True:
+                broken = [edges[taken[bit]] ^ says for bit, says in self._says[differs].items()]
+                model = self._model(broken, solver.literal(difference))
+                if model is None:
+                    break
+                is_weakened = True
+                for bit in (one for one, edge in differences.items() if model[edge]):
+                    says = self._says[bit]
+                    self._says[bit] = {one: value for one, value in says.items() if model[edges[taken[one]]] == value}
+        return is_weakened
 
+    def _differences(self) -> list[tuple[Bit, int]]:
+        """Registers that may differ after a cycle, each with the edge that says whether it does."""
+        copy, taken = self._copy, self._netlist.taken
+        found = ((bit, copy.differ([given])) for bit, given in taken.items() if given in copy.differs)
+        return [(bit, edge) for bit, edge in found if edge]
 
-def _backward(netlist: FlatNetlist, cells: dict[str, Cell]) -> dict[str, Cell] | None:
-    """What these cells depend on in the same cycle, and they; None if that is too much."""
-    kept = dict(cells)
-    waiting = list(cells.values())
-    while waiting:
-        for bit in inputs_of(waiting.pop()):
-            name = netlist.driver.get(bit)
-            if name is not None and name not in kept and not is_state(netlist.cells[name]):
-                kept[name] = netlist.cells[name]
-                waiting.append(kept[name])
-        if len(kept) > _LARGEST:
-            return None
-    return kept
+    def _model(self, edges: Iterable[int], *literals: int) -> Model | None:
+        assumed = [self._assumed[differs, bit] for differs, says in self._says.items() for bit in says]
+        return self._solver.model(map(self._solver.literal, edges), [*assumed, *literals])

@@ -1,4 +1,4 @@
-"""Registers that never change, of small modules."""
+"""Registers that never change, of a small module."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from verilog import tools
-from verilog.constants import TO_GATES, constant_registers
+from verilog.gates import TO_GATES, GateNetlist
 
 MODULE = """\
 module node(clk, rst, a, y);
@@ -38,11 +38,11 @@ def test_what_never_changes_whatever_comes_is_found_with_its_value(tmp_path: Pat
     steps = f"read_verilog node.v; proc; write_json word.json; {TO_GATES}; write_json gates.json"
     tools.run(tools.YOSYS, ["-q", "-p", steps], tmp_path, lambda line: None)
     word, gates = (json.loads((tmp_path / file).read_text())["modules"]["node"] for file in ("word.json", "gates.json"))
-    constant = constant_registers(word, gates)
+    constant = GateNetlist(gates).constant
 
     def of(name: str) -> str:
-        bits = word["netnames"][name]["bits"]
-        return "".join(constant.get(bit, "x") for bit in reversed(bits))
+        assert len(word["netnames"][name]["bits"]) == len(gates["netnames"][name]["bits"])
+        return "".join(str(constant.get(bit, "x")) for bit in reversed(gates["netnames"][name]["bits"]))
 
     assert [of(name) for name in ("one", "none", "follows")] == ["1", "0", "0"]
     assert of("wide") == "01xx", "an adder's bits change"
