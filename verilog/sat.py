@@ -11,7 +11,7 @@ from verilog.tools import ToolMissing
 __all__ = ["Model", "Solver", "Undecided"]
 
 _CONFLICTS: Final = 20_000
-"""Of the search for an answer: so many take seconds, and are the same on any machine."""
+"""So many take seconds, and are the same on any machine."""
 
 
 class Undecided(Exception):
@@ -56,11 +56,15 @@ class Model:
 class Solver:
     """Of functions of a graph.
 
+    Args:
+        graph: it may grow.
+        conflicts: wrong guesses behind which the search for an answer is given up.
+
     Raises:
         ToolMissing: python-sat is not installed.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, conflicts: int = _CONFLICTS) -> None:
         # Here, as what needs no solver has to work without the extra that it comes with.
         try:
             from pysat.solvers import Glucose4
@@ -70,6 +74,7 @@ class Solver:
             ) from error
 
         self._graph = graph
+        self._conflicts = conflicts
         self._solver = Glucose4()
         self._literals = {0: 1}
         self._last = 1
@@ -112,7 +117,7 @@ class Solver:
         """
         asked = self.new()
         self.add([-asked, *one_of])
-        self._solver.conf_budget(_CONFLICTS)
+        self._solver.conf_budget(self._conflicts)
         found = self._solver.solve_limited(assumptions=[*assumed, asked])
         if found is None:
             raise Undecided
