@@ -40,6 +40,8 @@ class GateNetlist:
         graph: what bits are of each other within a cycle.
         edges: of each bit. Inputs, what memories give and registers are free, but for those that never change.
         outputs: bits that leave the node.
+        chooses: inputs that say by number which mutant there is, from the lowest; of this netlist they are 0.
+        readers: gates and reads of memories that depend on a bit.
         taken: of each bit of a register what it takes, if what leaves the node may depend on that.
         writes: parts of memories that are written, of memories on which what leaves the node may depend.
         clocks: bits that are clocks.
