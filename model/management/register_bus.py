@@ -22,7 +22,7 @@ from wire.registers import (
 )
 
 from ..crossing.vl_arbitration import VlArbitration
-from ..kernel import DECIDE, RECEIVE, UPDATE, Kernel
+from ..kernel import CONTROL, DECIDE, RECEIVE, UPDATE, Kernel
 from ..link.counters import Counted, Counters
 from ..link.port import LinkPort
 from .node import Node
@@ -68,6 +68,8 @@ class Bus:
         if 1 <= page <= len(self._ports):
             if offset == PortRegister.STATE:
                 phase = RECEIVE  # the state machine looks at it one cycle before it shows
+            elif offset == PortRegister.LOCAL_PHY_ERRORS:
+                phase = CONTROL  # an error of that cycle is judged by it
             elif offset in _COUNTERS or offset in _VL_XMIT_WAITS:
                 phase = DECIDE  # an increment of that cycle is lost
             elif offset == PortRegister.EXTENDED_LOW:

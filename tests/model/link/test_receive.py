@@ -157,3 +157,26 @@ def test_a_row_counts_as_symbol_error_three_cycles_later(star, ready):
     bench.read_port(0, 1, Counter.SYMBOL_ERROR, ready + 2 + 3 - 2)
     bench.run(2000)
     assert bench.values() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("injection", "kind"),
+    [(data(first=5, last=5, flip=1), Kind.RX_DATA), (Injection(Trigger.LINK, first=1, last=1, flip=K0), Kind.RX_FCP)],
+    ids=["data", "flow control"],
+)
+@pytest.mark.parametrize(("visible", "exceeded"), [(0, 1), (1, 0)])
+def test_an_error_is_judged_by_the_threshold_that_is_visible_in_its_cycle(
+    star, ready, injection, kind, visible, exceeded
+):
+    def judged(written):
+        bench = star(2)
+        bench.write_port(0, 1, PortRegister.LOCAL_PHY_ERRORS, 0, written)
+        bench.write_port(1, 1, PortRegister.FCP_PERIOD, 100, ready)
+        bench.inject(ready + 20, 0, 1, injection)
+        bench.post(ready + 30, 1, 2, payload=12)
+        bench.read_port(0, 1, Counter.LOCAL_LINK_INTEGRITY_ERRORS, 2900)
+        bench.run(3000)
+        return bench
+
+    (wrong,) = (record for record in judged(2800).of(kind, 0, 1) if record.a & 0xFF)
+    assert judged(wrong.cycle - 2 + visible).values() == [exceeded]

@@ -6,7 +6,7 @@ from tests.rtl.link.bench import DECIDED, PortBench, data_rows, link_rows
 from wire.codes import PortState
 from wire.registers import Counter, PortRegister
 from wire.symbols import Row
-from wire.trace import Verdict
+from wire.trace import Kind, Verdict
 
 
 @pytest.mark.parametrize("threshold", [0, 2, 15])
@@ -32,6 +32,28 @@ def test_physical_errors_beyond_the_threshold_are_link_integrity_errors(threshol
     assert port.counts(Counter.LOCAL_LINK_INTEGRITY_ERRORS) == [
         (ended + 3, count) for count, ended in enumerate(exceeding, 1)
     ]
+
+
+@pytest.mark.parametrize("of_link", [False, True], ids=["data", "flow control"])
+@pytest.mark.parametrize(("visible", "exceeded"), [(0, 1), (1, 0)])
+def test_an_error_is_judged_by_the_threshold_that_is_visible_in_its_cycle(
+    of_link: bool, visible: int, exceeded: int
+) -> None:
+    rows = link_rows() if of_link else data_rows()
+    wrong = [*rows[:-1], Row(rows[-1].data ^ 0x100, 1)]
+
+    def judged(written: int) -> PortBench:
+        port = PortBench()
+        port.activate()
+        port.watch = Counter.LOCAL_LINK_INTEGRITY_ERRORS
+        port.write(9, PortRegister.LOCAL_PHY_ERRORS, 15)
+        port.write(written, PortRegister.LOCAL_PHY_ERRORS, 0)
+        port.run(port.receive(14, wrong) + 12)
+        return port
+
+    kind = Kind.RX_FCP if of_link else Kind.RX_DATA
+    in_trace = judged(11).of(kind)[-1].cycle
+    assert len(judged(in_trace - 2 + visible).counts(Counter.LOCAL_LINK_INTEGRITY_ERRORS)) == exceeded
 
 
 PERIOD = 40
