@@ -22,6 +22,7 @@ from cosim.stimulus.random_groups import random_group
 from cosim.stimulus.random_packets import random_p_key
 from cosim.stimulus.random_settings import due, random_times
 from cosim.stimulus.random_smps import Repair, SetSoFar, random_smp_content
+from cosim.stimulus.rare_fields import has_rare_fields, rare_grh, rare_lease_second
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import (
@@ -164,7 +165,10 @@ def random_mad(topology: Topology, random: Random, host: str, number: int, so_fa
     MAD reaches a host that it is not for (docs/check.md).
     """
     is_smp = random.random() < _SMP_SHARE
-    right = _smp(topology, random, host, number, so_far) if is_smp else _perf(topology, random, host, number)
+    if is_smp:
+        right = _smp(topology, random, host, number, so_far)
+    else:
+        right = _perf(topology, random, host, number, so_far[host].rare)
     if random.random() >= _MUTATED_SHARE:
         return right
     data = mutated(random, right.data)
@@ -237,7 +241,7 @@ def _smp(topology: Topology, random: Random, host: str, number: int, so_far: Map
     return RandomMad(VL15, smp_packet(smp, slid, dlid, number).data, asked.repairs, kind)
 
 
-def _perf(topology: Topology, random: Random, host: str, number: int) -> RandomMad:
+def _perf(topology: Topology, random: Random, host: str, number: int, rare: Random | None) -> RandomMad:
     """A Get or Set of any attribute of performance management, of any port."""
     lids = agent_lids(topology)
     node = _agent(topology, random)
@@ -256,6 +260,8 @@ def _perf(topology: Topology, random: Random, host: str, number: int) -> RandomM
     grh = {"hop_lmt": random.getrandbits(8)} if random.random() < _GRH_SHARE else None
     if grh and random.random() < _WRONG_GRH_SHARE:
         grh[random.choice(("ip_ver", "nxt_hdr"))] = random.getrandbits(4)
+    if grh and rare:
+        grh |= rare_grh(rare)
     p_key = random.choice((P_KEY_DEFAULT, random_p_key(random)))
     source, target, other = lids[host], lids[node], random.random()
     if other < _TO_ITSELF_SHARE:
@@ -306,7 +312,8 @@ def _posted(topology: Topology, seed: int, start: int, end: int) -> Iterator[_Po
     random = Random(f"{seed}/MADs")
     hosts = list(topology.lids)
     gap = _gap(random)
-    so_far: defaultdict[str, SetSoFar] = defaultdict(partial(SetSoFar, mostly=mostly_about(seed)))
+    rare = Random(f"{seed}/fields of MADs") if has_rare_fields(seed) else None
+    so_far: defaultdict[str, SetSoFar] = defaultdict(partial(SetSoFar, mostly=mostly_about(seed), rare=rare))
     for number, cycle in enumerate(random_times(random, gap, start, end) if has_mads(seed) else ()):
         host = random.choice(hosts)
         yield _Posted(cycle, host, random_mad(topology, random, host, number, so_far))
@@ -328,7 +335,8 @@ def random_mad_controls(topology: Topology, seed: int, start: int, end: int) -> 
     if not has_mads(seed):
         return iter(())
     random = Random(f"{seed}/repairs")
-    streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, start, end)
+    rare = Random(f"{seed}/seconds of leases") if has_rare_fields(seed) else None
+    streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, rare, start, end)
     return heapq.merge(*streams, key=attrgetter("cycle"))
 
 
@@ -342,13 +350,14 @@ def _repairs(topology: Topology, random: Random, seed: int, start: int, end: int
     yield from due(waiting, inf)
 
 
-def _sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+def _sweeps(topology: Topology, random: Random, rare: Random | None, start: int, end: int) -> Iterator[Control]:
     """Again and again LIDs, forwarding tables and what would keep a port or its packets out for good."""
     for first in range(start, end, _SWEEP_CYCLES):
         cycle = first
         for name, node in topology.fabric.nodes.items():
             index, is_switch = topology.index[name], isinstance(node, SwitchParameters)
-            second = random.choice((*_LEASE_SECONDS, random.randint(1, _MOST_LEASE_SECOND)))
+            usual = random.choice((*_LEASE_SECONDS, random.randint(1, _MOST_LEASE_SECOND)))
+            second = rare_lease_second(rare) if rare else usual
             writes = [(registers.node_address(NodeRegister.LEASE_SECOND), second)]
             if is_switch:
                 table = {**topology.tables[name], **agent_routes(topology, name)}

@@ -1,0 +1,53 @@
+"""What MADs and their agents have seldom: whole GRHs, seconds of leases with a high bit, MTUs that there are not."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Final
+
+from wire.codes import mtu_code
+from wire.headers import GRH
+from wire.port_info import PORT_INFO
+
+__all__ = ["RARE_PORT_0_SHARE", "has_rare_fields", "rare_grh", "rare_lease_second", "with_rare_fields"]
+
+_SHARE: Final = 0.02
+"""Of the runs, those with such fields, where there are MADs."""
+
+RARE_PORT_0_SHARE: Final = 0.2
+"""Of modifiers of PortInfo at a switch, those of the port that manages it: it has to get M_Keys too."""
+
+_OF_GRH: Final = ("t_class", "flow_label", "sgid", "dgid")
+_M_KEY: Final = 0x5A3C_F069_8712_B4DE
+_M_KEYS: Final = (0, _M_KEY, _M_KEY, _M_KEY)
+"""Few enough that no agent has one that nobody remembers: it would refuse all Sets for good."""
+
+_NO_MTU_SHARE: Final = 0.15
+_MOST_SECONDS: Final = (20, 200, 2_000)
+_HIGH_BITS: Final = (*range(11, 32), *[20, 21, 22] * 14)
+_LOW_ALONE_SHARE: Final = 0.2
+"""Of the seconds of leases, those without a high bit, whose leases run out."""
+
+
+def has_rare_fields(seed: int) -> bool:
+    """Whether MADs, and what agents count, have fields that are rare elsewhere."""
+    return Random(f"{seed}/rare fields").random() < _SHARE
+
+
+def rare_grh(random: Random) -> dict[str, int]:
+    """Fields of a GRH that an answer has from its request, or for which it has others."""
+    return {name: random.getrandbits(GRH[name].width) for name in _OF_GRH}
+
+
+def rare_lease_second(random: Random) -> int:
+    """Of a few cycles, but for a bit that is far above them."""
+    second = random.randint(2, random.choice(_MOST_SECONDS))
+    return second if random.random() < _LOW_ALONE_SHARE else second | 1 << random.choice(_HIGH_BITS)
+
+
+def with_rare_fields(random: Random, port_info: bytes, most_mtu: int) -> bytes:
+    """A PortInfo with an M_Key that somebody remembers, and at times the first MTUs that a node of this one has not."""
+    data = PORT_INFO["m_key"].write(port_info, random.choice(_M_KEYS))
+    if random.random() >= _NO_MTU_SHARE:
+        return data
+    return PORT_INFO["neighbor_mtu"].write(data, random.choice((0, mtu_code(most_mtu) + 1)))
