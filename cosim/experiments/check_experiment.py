@@ -29,7 +29,7 @@ from cosim.stimulus.random_mads import random_mad_packets
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.random_power_up import random_power_up
 from cosim.stimulus.random_settings import has_low_lists_alone, random_high_limit, random_vl_weight
-from cosim.stimulus.random_traps import random_trap_requests
+from cosim.stimulus.random_traps import random_trap_requests, random_trap_sweeps
 from cosim.stimulus.register_reads import read_registers
 from cosim.topology.topology import Port, Topology
 from cosim.topology.topology_file import TopologyError
@@ -288,9 +288,10 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
     def packets() -> Iterator[Packet]:
         requests = random_congestion_requests(topology, options.seed, up.start, last_post)
         of_traps = random_trap_requests(topology, options.seed, up.start, last_post)
+        of_sweeps = random_trap_sweeps(topology, options.seed, up.start, last_post)
         mads = random_mad_packets(topology, options.seed, up.start, last_post, counts) if options.errors else iter(())
         of_cc_traps = random_cc_trap_requests(topology, options.seed, up.start, last_post)
-        streams = (random_packets(topology, traffic), requests, of_traps, of_cc_traps, mads)
+        streams = (random_packets(topology, traffic), requests, of_traps, of_sweeps, of_cc_traps, mads)
         return chain(smps, heapq.merge(*streams, key=attrgetter("cycle")))
 
     return Experiment(topology, up.start, end, options.cycles, packets, controls)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 from random import Random
 from typing import Final
 
@@ -20,7 +21,14 @@ from wire.sma import SmaAttribute
 from wire.smp import smp_request
 from wire.stimulus import Control, KeyViolation, Operation, WrongKey
 
-__all__ = ["has_traps", "random_subnet_managers", "random_trap_requests", "random_wrong_keys"]
+__all__ = [
+    "has_trap_sweeps",
+    "has_traps",
+    "random_subnet_managers",
+    "random_trap_requests",
+    "random_trap_sweeps",
+    "random_wrong_keys",
+]
 
 _SHARE: Final = 0.5
 """Of the runs, those with traps."""
@@ -46,6 +54,24 @@ _MOST_EVENTS: Final = 8
 _KEYS: Final = (KeyViolation.P_KEY, KeyViolation.Q_KEY, KeyViolation.P_KEY | KeyViolation.Q_KEY)
 _OF_SWITCH: Final = (TrapNumber.LINK_STATE_CHANGE, TrapNumber.BAD_P_KEY_AT_SWITCH)
 _OF_ADAPTER: Final = (TrapNumber.BAD_P_KEY, TrapNumber.BAD_Q_KEY, TrapNumber.LOCAL_CHANGES)
+_SWEEPS_SHARE: Final = 0.02
+"""Of the runs, those in which traps are repressed under all TransactionIDs that they may have, if there are traps."""
+
+_SWEPT_EVENTS: Final = (64, 24, 8)
+"""So many in a sweep: the first of these in the first one, which begins before there are more."""
+
+_FIRST_SWEEP: Final = 1_000
+"""Cycles from the beginning, in which the agents know whom to tell."""
+
+_SWEEP_GAP: Final = (50, 80)
+"""From one trap's TransactionID to the next one's: an event that comes less often than all turns is met."""
+
+_TWICE_SHARE: Final = 0.1
+_SWITCH_SWEEPS_SHARE: Final = 0.7
+_M_KEY: Final = 0x3C69_A50F_1E78_D2B4
+_WRONG_M_KEY_SHARE: Final = 0.2
+"""Of the requests besides, where traps are swept: an event of the trap of M_Keys."""
+
 _SWITCH_PATH: Final = (1,)
 _OWN_PATH: Final = ()
 
@@ -53,6 +79,11 @@ _OWN_PATH: Final = ()
 def has_traps(seed: int) -> bool:
     """Whether agents know whom to tell, and keys are wrong."""
     return Random(f"{seed}/with traps").random() < _SHARE
+
+
+def has_trap_sweeps(seed: int) -> bool:
+    """Whether the traps' TransactionIDs are tried one after the other, and agents have an M_Key."""
+    return Random(f"{seed}/trap sweeps").random() < _SWEEPS_SHARE and has_traps(seed)
 
 
 def random_wrong_keys(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
@@ -83,7 +114,8 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
         return
     random, without_lid = Random(f"{seed}/trap requests"), Random(f"{seed}/without LIDs")
     methods = Random(f"{seed}/methods")
-    any_timeout = Random(f"{seed}/any SubnetTimeOut").random() < _ANY_TIMEOUT_SHARE
+    m_keys = Random(f"{seed}/M_Keys of trap requests") if has_trap_sweeps(seed) else None
+    any_timeout = Random(f"{seed}/any SubnetTimeOut").random() < _ANY_TIMEOUT_SHARE and m_keys is None
     hosts = list(topology.lids)
     behind = switches_behind(topology)
     managers = {switch: host for host, switch in reversed(behind.items())}
@@ -101,13 +133,49 @@ def random_trap_requests(topology: Topology, seed: int, start: int, end: int) ->
                 info = info.replace(subnet_timeout=methods.getrandbits(PORT_INFO["subnet_timeout"].width))
             if without_lid.random() < _WITHOUT_LID_SHARE:
                 info = info.replace(lid=0)
+            if m_keys:
+                info = info.replace(m_key=_M_KEY, m_key_protect_bits=m_keys.getrandbits(2))
             smp = smp_request(MadMethod.SET, SmaAttribute.PORT_INFO, 0, info.pack(), transaction_id=number, path=path)
         else:
             other = methods.random() < _OTHER_METHOD_SHARE
             method = methods.choice((MadMethod.GET, MadMethod.SET)) if other else MadMethod.TRAP_REPRESS
             smp = _repress(random, method, _OF_SWITCH if is_of_switch else _OF_ADAPTER, path)
-        slot = slot_of_vl(VL15, topology.fabric.nodes[host].vls)
-        yield Packet(0, number, cycle, host, None, slot, VL15, smp_packet(smp).data)
+        if m_keys:
+            wrong = 0 if number < len(first) or m_keys.random() >= _WRONG_M_KEY_SHARE else m_keys.getrandbits(64)
+            smp = smp.replace(m_key=_M_KEY ^ wrong)
+        yield _packet(topology, number, cycle, host, smp)
+
+
+def random_trap_sweeps(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
+    """In some of these runs TrapRepress of an agent's traps under one TransactionID after the other, by cycle: that
+    under which a trap is pending is among them, if its events are not too many."""
+    behind = switches_behind(topology)
+    if not has_trap_sweeps(seed) or not behind:
+        return
+    random, number, cycle = Random(f"{seed}/TransactionIDs"), 0, start + _FIRST_SWEEP
+    while cycle < end:
+        is_of_switch = number == 0 or random.random() < _SWITCH_SWEEPS_SHARE
+        host = random.choice(list(behind if is_of_switch else topology.lids))
+        traps, path = (_OF_SWITCH, _SWITCH_PATH) if is_of_switch else (_OF_ADAPTER, _OWN_PATH)
+        most = random.choice(_SWEPT_EVENTS) if number else _SWEPT_EVENTS[0]
+        for events, trap in product(range(1, most + 1), (*traps, TrapNumber.BAD_M_KEY)):
+            for _ in range(1 + (random.random() < _TWICE_SHARE)):
+                transaction_id = trap << 32 | events
+                smp = smp_request(
+                    MadMethod.TRAP_REPRESS,
+                    SmaAttribute.NOTICE,
+                    transaction_id=transaction_id,
+                    m_key=_M_KEY,
+                    path=path,
+                )
+                yield _packet(topology, number, cycle, host, smp)
+                number += 1
+                cycle += random.randint(*_SWEEP_GAP)
+
+
+def _packet(topology: Topology, number: int, cycle: int, host: str, smp: Record) -> Packet:
+    slot = slot_of_vl(VL15, topology.fabric.nodes[host].vls)
+    return Packet(0, number, cycle, host, None, slot, VL15, smp_packet(smp).data)
 
 
 def _port_info(topology: Topology, random: Random, node: str) -> Record:
