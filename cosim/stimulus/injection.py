@@ -30,6 +30,8 @@ from cosim.stimulus.random_expiries import random_expiries
 from cosim.stimulus.random_links import (
     RESET_SHARE,
     are_many_outages,
+    has_many_changes,
+    random_changes,
     random_outages,
     random_port_downs,
     random_restarts,
@@ -234,6 +236,8 @@ def random_controls(
             random_restarts(topology, Random(f"{seed}/restarts"), start, end, count),
             random_brief_settings(topology, Random(f"{seed}/watchdogs"), start, end, count),
         ]
+        if has_many_changes(seed):
+            streams.append(random_changes(topology, Random(f"{seed}/changes"), start, end, count))
     if errors:
         streams += [
             _random_slips(topology, Random(f"{seed}/slips"), start, end, count),

@@ -10,7 +10,7 @@ from typing import Final
 
 from cosim.stimulus.bus_bring_up import initial_exchange, node_writes, write_port, write_states
 from cosim.stimulus.random_link_settings import link_ends, with_link_settings
-from cosim.stimulus.random_settings import random_gap, random_times
+from cosim.stimulus.random_settings import random_gap, random_times, switch_ports
 from cosim.stimulus.row_errors import link_error, random_row_error
 from cosim.topology.topology import Port, Topology
 from wire.codes import LINK_WIDTHS, LinkWidth, PortPhysicalState, PortState, max_pkt_len, mtu_code
@@ -18,7 +18,16 @@ from wire.parameters import AdapterParameters, reset_cycles
 from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Operation, injection_target
 
-__all__ = ["RESET_SHARE", "are_many_outages", "random_outages", "random_port_downs", "random_restarts", "sweeps"]
+__all__ = [
+    "RESET_SHARE",
+    "are_many_outages",
+    "has_many_changes",
+    "random_changes",
+    "random_outages",
+    "random_port_downs",
+    "random_restarts",
+    "sweeps",
+]
 
 _OUTAGE_GAP: Final = (5_000, 30_000)
 _MOST_MANY_GAP: Final = 2_000
@@ -65,6 +74,12 @@ _RESTART_GAP: Final = (4_000, 40_000)
 _STATE_WRITES: Final = (2, 24)
 _MOST_WRITE_CYCLES: Final = (1, 2, 8, 40)
 _NEXT_STATES: Final = (*[PortState.ARMED] * 4, *[PortState.ACTIVE] * 4, PortState.DOWN)
+_CHANGES_SHARE: Final = 0.02
+"""Of the runs, those in which a switch's port changes its state more than a thousand times in a row."""
+
+_CHANGES_GAP: Final = (3_000, 12_000)
+_CHANGES_CYCLES: Final = (2_500, 4_000)
+_CHANGE_STEPS: Final = (2, 3)
 _SWEEP_CYCLES: Final = (1_024, 4_096)
 _LEFT_ARMED_SHARE: Final = 0.25
 _USUAL: Final[tuple[tuple[PortRegister, int], ...]] = (
@@ -82,6 +97,11 @@ _COMES_UP: Final = 16
 def are_many_outages(random: Random) -> bool:
     """Whether `random_outages` draws them one soon after the other from this."""
     return random_gap(random, _OUTAGE_GAP)[1] <= _MOST_MANY_GAP
+
+
+def has_many_changes(seed: int) -> bool:
+    """Whether a switch has very many changes of its ports' states to count, where links have errors."""
+    return Random(f"{seed}/many changes").random() < _CHANGES_SHARE
 
 
 def random_outages(
@@ -252,6 +272,19 @@ def random_restarts(topology: Topology, random: Random, start: int, end: int, co
             yield write_port(topology, until, port, PortRegister.STATE, state)
             until += random.randint(1, most)
             port, state = random.choice(ends), random.choice(_NEXT_STATES)
+
+
+def random_changes(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
+    """A switch's port is set Down as soon as it is in Initialize, again and again: each time that is to be told."""
+    ports, until = switch_ports(topology), start
+    for cycle in random_times(random, _CHANGES_GAP, start, end) if ports else ():
+        if cycle < until:
+            continue
+        count["port_down"] += 1
+        port, until = random.choice(ports), cycle + random.randint(*_CHANGES_CYCLES)
+        while cycle < until:
+            yield write_port(topology, cycle, port, PortRegister.STATE, PortState.DOWN)
+            cycle += random.choice(_CHANGE_STEPS)
 
 
 def sweeps(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:

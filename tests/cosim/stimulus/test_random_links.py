@@ -1,11 +1,11 @@
 """What happens to links as a whole, and to the states of their ports, at random."""
 
 from collections import Counter
-from itertools import pairwise
+from itertools import groupby, pairwise
 from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
-from cosim.stimulus.random_links import random_outages, random_port_downs, random_restarts
+from cosim.stimulus.random_links import random_changes, random_outages, random_port_downs, random_restarts
 from wire.codes import LinkWidth, PortState, max_pkt_len, mtu_code
 from wire.parameters import reset_cycles
 from wire.registers import PortRegister, port_address
@@ -125,3 +125,18 @@ def test_states_of_both_ends_of_a_link_are_written_behind_down():
     assert values[PortState.DOWN] >= counted["port_down"] > 5
     assert set(values) == {PortState.DOWN, PortState.ARMED, PortState.ACTIVE}
     assert len({control.target for control in controls}) == len(TOPOLOGY.fabric.nodes)
+
+
+def test_a_switchs_port_is_set_down_more_than_a_thousand_times_in_a_row():
+    counted: Counter[str] = Counter()
+    controls = list(random_changes(TOPOLOGY, Random(1), 0, 60_000, counted))
+    assert {control.args[1] for control in controls} == {PortState.DOWN}
+    assert {control.target for control in controls} == {TOPOLOGY.index["S"]}
+    rows = [
+        sum(1 for _ in row)
+        for is_near, row in groupby(b.cycle - a.cycle <= 3 for a, b in pairwise(controls))
+        if is_near
+    ]
+    assert len(rows) == counted["port_down"] > 3
+    assert min(rows) > 700
+    assert max(rows) > 1_024

@@ -41,12 +41,12 @@ def gids(seed: int) -> set[tuple[int, int]]:
     return {(GRH["sgid"].read(data, LRH.size_bytes), GRH["dgid"].read(data, LRH.size_bytes)) for data in with_grh}
 
 
-def test_in_some_runs_both_gids_of_grhs_are_anything():
+def test_in_some_runs_both_gids_of_grhs_are_anything() -> None:
     assert len(gids(seed_of_many(rare=True))) > 20
     assert gids(seed_of_many(rare=False)) == {(0, 0)}
 
 
-def test_in_the_same_runs_ports_are_told_mtus_that_there_are_not_and_few_m_keys():
+def test_in_the_same_runs_ports_are_told_mtus_that_there_are_not_and_few_m_keys() -> None:
     infos = port_infos(Random(1))
     mtus = [PORT_INFO["neighbor_mtu"].read(info) for info in infos]
     most = mtu_code(TOPOLOGY.fabric.nodes["S"].mtu)
@@ -55,7 +55,7 @@ def test_in_the_same_runs_ports_are_told_mtus_that_there_are_not_and_few_m_keys(
     assert len(keys) == 2 < len(usual)
 
 
-def test_in_the_same_runs_seconds_of_leases_are_short_but_for_a_high_bit():
+def test_in_the_same_runs_seconds_of_leases_are_short_but_for_a_high_bit() -> None:
     def seconds(seed: int) -> list[int]:
         controls = random_mad_controls(TOPOLOGY, seed, 0, CYCLES)
         address = node_address(NodeRegister.LEASE_SECOND)
