@@ -281,7 +281,7 @@ def random_changes(topology: Topology, random: Random, start: int, end: int, cou
         if cycle < until:
             continue
         count["port_down"] += 1
-        port, until = random.choice(ports), cycle + random.randint(*_CHANGES_CYCLES)
+        port, until = random.choice(ports), min(cycle + random.randint(*_CHANGES_CYCLES), end)
         while cycle < until:
             yield write_port(topology, cycle, port, PortRegister.STATE, PortState.DOWN)
             cycle += random.choice(_CHANGE_STEPS)

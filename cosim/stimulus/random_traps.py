@@ -152,25 +152,25 @@ def random_trap_sweeps(topology: Topology, seed: int, start: int, end: int) -> I
     behind = switches_behind(topology)
     if not has_trap_sweeps(seed) or not behind:
         return
-    random, number, cycle = Random(f"{seed}/TransactionIDs"), 0, start + _FIRST_SWEEP
-    while cycle < end:
-        is_of_switch = number == 0 or random.random() < _SWITCH_SWEEPS_SHARE
-        host = random.choice(list(behind if is_of_switch else topology.lids))
+    random = Random(f"{seed}/TransactionIDs")
+    times = random_times(random, _SWEEP_GAP, start + _FIRST_SWEEP, end)
+    for number, (cycle, swept) in enumerate(zip(times, _swept(topology, random, list(behind)), strict=False)):
+        host, path, transaction_id = swept
+        smp = smp_request(
+            MadMethod.TRAP_REPRESS, SmaAttribute.NOTICE, transaction_id=transaction_id, m_key=_M_KEY, path=path
+        )
+        yield _packet(topology, number, cycle, host, smp)
+
+
+def _swept(topology: Topology, random: Random, behind: Sequence[str]) -> Iterator[tuple[str, Sequence[int], int]]:
+    """Hosts, paths to agents, and TransactionIDs, without end; those of a switch first. BEHIND: hosts at switches."""
+    is_of_switch, most = True, _SWEPT_EVENTS[0]
+    while True:
+        host = random.choice(behind if is_of_switch else list(topology.lids))
         traps, path = (_OF_SWITCH, _SWITCH_PATH) if is_of_switch else (_OF_ADAPTER, _OWN_PATH)
-        most = random.choice(_SWEPT_EVENTS) if number else _SWEPT_EVENTS[0]
         for events, trap in product(range(1, most + 1), (*traps, TrapNumber.BAD_M_KEY)):
-            for _ in range(1 + (random.random() < _TWICE_SHARE)):
-                transaction_id = trap << 32 | events
-                smp = smp_request(
-                    MadMethod.TRAP_REPRESS,
-                    SmaAttribute.NOTICE,
-                    transaction_id=transaction_id,
-                    m_key=_M_KEY,
-                    path=path,
-                )
-                yield _packet(topology, number, cycle, host, smp)
-                number += 1
-                cycle += random.randint(*_SWEEP_GAP)
+            yield from [(host, path, trap << 32 | events)] * (2 if random.random() < _TWICE_SHARE else 1)
+        is_of_switch, most = random.random() < _SWITCH_SWEEPS_SHARE, random.choice(_SWEPT_EVENTS)
 
 
 def _packet(topology: Topology, number: int, cycle: int, host: str, smp: Record) -> Packet:

@@ -130,6 +130,7 @@ def test_states_of_both_ends_of_a_link_are_written_behind_down():
 def test_a_switchs_port_is_set_down_more_than_a_thousand_times_in_a_row():
     counted: Counter[str] = Counter()
     controls = list(random_changes(TOPOLOGY, Random(1), 0, 60_000, counted))
+    assert controls[-1].cycle < 60_000
     assert {control.args[1] for control in controls} == {PortState.DOWN}
     assert {control.target for control in controls} == {TOPOLOGY.index["S"]}
     rows = [
@@ -138,5 +139,5 @@ def test_a_switchs_port_is_set_down_more_than_a_thousand_times_in_a_row():
         if is_near
     ]
     assert len(rows) == counted["port_down"] > 3
-    assert min(rows) > 700
+    assert sum(row > 700 for row in rows) >= len(rows) - 1, "the last one may end early"
     assert max(rows) > 1_024
