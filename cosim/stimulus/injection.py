@@ -26,7 +26,7 @@ from cosim.stimulus.random_counters import (
     random_reads,
     random_whole_counters,
 )
-from cosim.stimulus.random_expiries import random_expiries
+from cosim.stimulus.random_expiries import has_mass_expiries, random_expiries, random_mass_expiries
 from cosim.stimulus.random_links import (
     RESET_SHARE,
     are_many_outages,
@@ -245,8 +245,14 @@ def random_controls(
             random_register_accesses(topology, Random(f"{seed}/registers written"), start, end, count),
             random_unplugged_settings(topology, Random(f"{seed}/unplugged"), start, end, count),
             random_operational_vls(topology, Random(f"{seed}/operational VLs"), start, end, count),
-            random_limits(topology, seed, start, end, count),
-            random_expiries(topology, Random(f"{seed}/expiries"), start, end, count),
+            *(
+                [random_mass_expiries(topology, Random(f"{seed}/limits of all"), start, end, count)]
+                if has_mass_expiries(seed)
+                else [
+                    random_limits(topology, seed, start, end, count),
+                    random_expiries(topology, Random(f"{seed}/expiries"), start, end, count),
+                ]
+            ),
             random_partitions(topology, seed, start, end, count),
             random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
             random_mad_controls(topology, seed, start, end),

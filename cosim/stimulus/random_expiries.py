@@ -9,14 +9,14 @@ from math import inf
 from random import Random
 from typing import Final
 
-from cosim.stimulus.bus_bring_up import WRITE_SHOWS, write_port
+from cosim.stimulus.bus_bring_up import WRITE_SHOWS, write, write_port
 from cosim.stimulus.random_settings import due, random_times, switch_ports
 from cosim.topology.topology import Port, Topology
-from wire.registers import PortRegister
+from wire.registers import NodeRegister, PortRegister, node_address
 from wire.stimulus import Control, Operation
 from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, NO_LIMIT, STALL_TICKS, TICK_CYCLES
 
-__all__ = ["random_expiries"]
+__all__ = ["has_mass_expiries", "random_expiries", "random_mass_expiries"]
 
 _SHARE: Final = 0.6
 """Of the runs, those with some."""
@@ -39,6 +39,19 @@ _AGAIN: Final = 40
 
 _BEHIND_STALL_TICKS: Final = (2, 8)
 _NEXT_EXPONENTS: Final = (1, MAX_EXPONENT, MAX_EXPONENT, NO_LIMIT, NO_LIMIT)
+_MASS_SHARE: Final = 0.02
+"""Of the runs, those in which all that waits in a switch comes to its limit at once."""
+
+_MASS_GAP: Final = (300, 2_000)
+_ABOUT_EXPIRY: Final = (-100, 300)
+"""From when the packets of a switch have outlived their limit until a host takes some again."""
+
+_LIMITED_TICKS: Final = (4, 12)
+
+
+def has_mass_expiries(seed: int) -> bool:
+    """Whether all hosts of a switch take nothing until all that is in it has outlived LIFE_TIME, or nearly."""
+    return Random(f"{seed}/all limits at once").random() < _MASS_SHARE
 
 
 def random_expiries(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
@@ -46,8 +59,7 @@ def random_expiries(topology: Topology, random: Random, start: int, end: int, co
 
     Some of them last until a VL that stalls for it does so no more.
     """
-    ends = ((port, topology.far_end(port)) for port in switch_ports(topology))
-    ports = [(port, far) for port, far in ends if far is not None and far.node in topology.lids]
+    ports = _ports_with_hosts(topology)
     if random.random() >= _SHARE or not ports:
         return
     later: list[Control] = []
@@ -63,6 +75,32 @@ def random_expiries(topology: Topology, random: Random, start: int, end: int, co
         for control in controls:
             heapq.heappush(later, control)
     yield from due(later, inf)
+
+
+def random_mass_expiries(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Of a switch, again and again, the shortest LIFE_TIME while its hosts take nothing: all heads of all its outputs
+    expire at once, or go if credits come first, and what is behind them has outlived it while other packets arrive."""
+    ports, later, until = _ports_with_hosts(topology), list[Control](), start
+    for cycle in random_times(random, _MASS_GAP, start, end) if ports else ():
+        yield from due(later, cycle)
+        if cycle < until:
+            continue
+        count["time_limit"] += 1
+        switch = random.choice(ports)[0].node
+        hosts = [host.node for port, host in ports if port.node == switch]
+        controls = _mass_expiry(topology, random, cycle, topology.index[switch], hosts)
+        until = controls[-1].cycle
+        for control in controls:
+            heapq.heappush(later, control)
+    yield from due(later, inf)
+
+
+def _ports_with_hosts(topology: Topology) -> list[tuple[Port, Port]]:
+    """The ports of switches that are linked with hosts, and theirs."""
+    ends = ((port, topology.far_end(port)) for port in switch_ports(topology))
+    return [(port, far) for port, far in ends if far is not None and far.node in topology.lids]
 
 
 def _expiry(topology: Topology, random: Random, cycle: int, port: Port, host: Port) -> list[Control]:
@@ -99,3 +137,18 @@ def _stall(topology: Topology, random: Random, cycle: int, port: Port, host: Por
         Control(stalled, Operation.RECV_STALL, node),
         write_port(topology, over, port, PortRegister.HOQ_LIFE, random.choice(_NEXT_EXPONENTS)),
     ]
+
+
+def _mass_expiry(topology: Topology, random: Random, cycle: int, switch: int, hosts: list[str]) -> list[Control]:
+    """Of a switch, from a cycle on: a limit for as many ticks as make all expire, and a few more."""
+    tick = cycle - cycle % TICK_CYCLES + random.randint(*_FILLING_TICKS) * TICK_CYCLES
+    last, address = tick + (EXPIRED_TICKS - 1) * TICK_CYCLES, node_address(NodeRegister.LIFE_TIME)
+    controls = [write(tick - WRITE_SHOWS, switch, address, 0)]
+    for host in hosts:
+        node, every_vl = topology.index[host], (1 << topology.fabric.nodes[host].vls) - 1
+        again = last + random.randint(*_ABOUT_EXPIRY)
+        controls += [
+            Control(now, Operation.RECV_STALL, node, (every_vl, 0, 0, 0)) for now in range(cycle, again, _AGAIN)
+        ]
+        controls.append(Control(again, Operation.RECV_STALL, node))
+    return [*controls, write(last + random.randint(*_LIMITED_TICKS) * TICK_CYCLES, switch, address, NO_LIMIT)]

@@ -1,11 +1,13 @@
 """Limits of waiting that are short until they have been met."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from itertools import count, pairwise
 from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
-from cosim.stimulus.random_expiries import random_expiries
-from wire.registers import PortRegister, place_of_address
+from cosim.stimulus.injection import is_calm, random_controls
+from cosim.stimulus.random_expiries import has_mass_expiries, random_expiries, random_mass_expiries
+from wire.registers import NodeRegister, PortRegister, node_address, place_of_address
 from wire.stimulus import Control, Operation
 from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, NO_LIMIT, STALL_TICKS, TICK_CYCLES
 
@@ -41,3 +43,37 @@ def test_the_limit_is_another_about_the_tick_in_which_what_waited_meanwhile_expi
     # In the others a VL stalls, until that is over.
     assert len(gaps) > 3
     assert gaps[3] > (EXPIRED_TICKS + STALL_TICKS) * TICK_CYCLES
+
+
+LIFE_TIME = node_address(NodeRegister.LIFE_TIME)
+
+
+def test_in_a_mass_of_expiries_all_hosts_take_nothing_until_about_the_tick_in_which_all_is_at_its_limit():
+    controls = list(random_mass_expiries(TOPOLOGY, Random(1), 0, 100_000, Counter()))
+    assert [one.cycle for one in controls] == sorted(one.cycle for one in controls)
+    again, takes = defaultdict(list), Counter()
+    for one in controls:
+        if one.operation == Operation.RECV_STALL and not one.args[0]:
+            again[one.target].append(one.cycle)
+    limits = [(one.cycle, one.args[1]) for one in controls if one.args[0] == LIFE_TIME]
+    assert len(limits) > 20
+    assert set(again) == {TOPOLOGY.index[host] for host in TOPOLOGY.lids}
+    for number, ((limited, short), (over, other)) in enumerate(zip(limits[::2], limits[1::2], strict=True)):
+        assert (short, other, limited % TICK_CYCLES) == (0, NO_LIMIT, TICK_CYCLES - 2)
+        expired = limited + 2 + (EXPIRED_TICKS - 1) * TICK_CYCLES
+        assert over >= expired + 4 * TICK_CYCLES
+        for host, cycles in again.items():
+            stalls = [
+                one.cycle for one in controls if one.target == host and one.args[0] and one.cycle < cycles[number]
+            ]
+            assert cycles[number] - stalls[-1] <= 40 >= max(after - before for before, after in pairwise(stalls[-30:]))
+            assert expired - 100 <= cycles[number] <= expired + 300
+            takes[cycles[number] < expired] += 1
+    assert min(takes.values()) > 5
+
+
+def test_some_runs_have_them():
+    seed = next(seed for seed in count(1) if has_mass_expiries(seed) and is_calm(seed))
+    given = random_controls(TOPOLOGY, seed, 0, 100_000, errors=True)
+    limits = [one.args[1] for one in given if one.operation == Operation.BUS_WRITE and one.args[0] == LIFE_TIME]
+    assert limits.count(0) > 10 < limits.count(NO_LIMIT)
