@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from random import Random
 
+from cosim.stimulus.agents import agent_lid, switches_behind
 from cosim.stimulus.packet import IDENTITY, Packet, overhead_bytes, slot_of_vl, ud_packet
 from cosim.stimulus.random_groups import random_group
 from cosim.topology.topology import Port, Topology
@@ -36,6 +37,7 @@ from wire.parameters import SwitchParameters
 __all__ = [
     "MOST_HOSTS",
     "RandomTraffic",
+    "has_bursts_to_agent",
     "has_mostly_multicast",
     "has_shortest_packets",
     "random_p_key",
@@ -56,7 +58,7 @@ class _Target:
     Attributes:
         slid: LRH.SLID.
         dlid: LRH.DLID.
-        paths: to the hosts that should get them, or may: the ports by which they leave each node.
+        paths: to the hosts that should get them, or may, if any: the ports by which they leave each node.
         mtu: what their payloads may be, in bytes.
     """
 
@@ -155,6 +157,12 @@ _MOSTLY = 0.9
 _MOSTLY_SHARE = 0.1
 """Of the runs, those in which this is their share."""
 
+_TO_AGENT_SHARE = 0.02
+"""Of the runs, those in which many bursts go to switches' agents, ..."""
+
+_TO_AGENT_BURSTS_SHARE = 0.5
+"""... which are this part of them."""
+
 _FLOWS_OF_A_HOST = 1 << 17
 
 MOST_HOSTS = 126
@@ -175,6 +183,11 @@ def has_mostly_multicast(seed: int) -> bool:
 def has_shortest_packets(seed: int) -> bool:
     """Whether all packets are as short as they can be: as many as there can be in so many cycles."""
     return Random(f"{seed}/shortest packets").random() < _SHORTEST_SHARE
+
+
+def has_bursts_to_agent(seed: int) -> bool:
+    """Whether much of what hosts send is to the agents of the switches behind them, which drop it in a few cycles."""
+    return Random(f"{seed}/bursts to agent").random() < _TO_AGENT_SHARE
 
 
 def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
@@ -217,6 +230,8 @@ def _host_packets(
     forms = _Forms(draws, grh, longest, multicast, shortest=has_shortest_packets(traffic.seed))
     if has_mostly_multicast(traffic.seed):
         forms = replace(forms, multicast_share=_MOSTLY)
+    to_agent = Random(f"{traffic.seed}/to agent/{source}")
+    asked = switches_behind(topology) if traffic.strays and has_bursts_to_agent(traffic.seed) else {}
     while cycle < traffic.end:
         if cycle >= phase_end:
             phase_end = cycle + random.randint(*_PHASE_CYCLES)
@@ -227,9 +242,13 @@ def _host_packets(
         target = _target(topology, random, source, destination)
         if topology.groups and not management and random.random() < forms.multicast_share:
             target = _group_target(topology, random, source, traffic.strays) or target
+        forms_of_burst = forms
+        if source in asked and not management and to_agent.random() < _TO_AGENT_BURSTS_SHARE:
+            target = replace(target, dlid=agent_lid(topology, asked[source]), paths={})
+            forms_of_burst = replace(forms, shortest=True)
         rows = 0
         for _ in range(random.choice(_BURST)):
-            packet = _random_packet(topology, random, forms, source, target, sl, int(cycle), management, flows)
+            packet = _random_packet(topology, random, forms_of_burst, source, target, sl, int(cycle), management, flows)
             # A raw packet has no ICRC that could be wrong.
             has_icrc = LRH["lnh"].read(packet.data) in (LNH.IBA_LOCAL, LNH.IBA_GLOBAL)
             if traffic.strays and has_icrc and random.random() < stray_share:
@@ -305,7 +324,7 @@ def _random_packet(
         data = ud_packet(random, **lids, sl=sl, vl=vl, flow=flow, sequence=sequence, size=size, grh=grh, p_key=key)
     node_vls = topology.fabric.nodes[source].vls
     packet = Packet(flow, sequence, cycle, source, None, slot_of_vl(vl, node_vls), vl, data, copies=copies)
-    return packet if is_multicast_lid(target.dlid) else packet.each[0]
+    return packet if is_multicast_lid(target.dlid) or not copies else packet.each[0]
 
 
 def _longest_payload(mtu: int, grh: bool) -> int:

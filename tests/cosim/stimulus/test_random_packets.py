@@ -1,14 +1,15 @@
 """Traffic: packets that a fabric may carry, the same ones for the same seed."""
 
 from collections import Counter, defaultdict
-from itertools import islice
+from itertools import count, islice
 
 import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
+from cosim.stimulus.agents import agent_lid
 from cosim.stimulus.flows import scenario_packets
-from cosim.stimulus.random_packets import RandomTraffic, has_shortest_packets, random_packets
+from cosim.stimulus.random_packets import RandomTraffic, has_bursts_to_agent, has_shortest_packets, random_packets
 from cosim.topology.topology import Port
 from wire.codes import LNH, MTU, VL15, max_pkt_len
 from wire.headers import BTH, DETH, LRH
@@ -184,3 +185,22 @@ def test_in_a_tenth_of_the_runs_all_packets_are_as_short_as_they_can_be_and_many
     assert min(lengths) == 5
     assert lengths[5] > 0.3 * lengths.total()
     assert max(lengths) < 30
+
+
+def test_in_some_runs_many_bursts_of_shortest_packets_are_to_the_agent_of_a_switch():
+    seed = next(filter(has_bursts_to_agent, count(1)))
+    topology = check_experiment(CheckOptions(ports=3, vls=2, cycles=20_000, sim="model")).topology
+    sizes: dict[bool, list[int]] = defaultdict(list)
+    slots = set()
+    for packet in random_packets(topology, RandomTraffic(seed, 0, 40_000, 0.7, strays=True)):
+        is_to_agent = LRH["dlid"].read(packet.data) == agent_lid(topology, "S")
+        sizes[is_to_agent].append(packet.pkt_len)
+        if is_to_agent:
+            slots.add(packet.slot)
+            assert packet.destination is None
+            assert not packet.copies
+    assert 0.5 < len(sizes[True]) / len(sizes[False]) < 2
+    assert slots == {0, 1}
+    assert sum(size < 30 for size in sizes[True]) > 0.9 * len(sizes[True]) > sum(size < 30 for size in sizes[False])
+    given = random_packets(topology, RandomTraffic(seed, 0, 40_000, 0.7, strays=False))
+    assert agent_lid(topology, "S") not in {LRH["dlid"].read(packet.data) for packet in given}
