@@ -9,6 +9,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import ceil
 from operator import attrgetter
 from random import Random
 
@@ -40,6 +41,7 @@ __all__ = [
     "has_bursts_to_agent",
     "has_mostly_multicast",
     "has_shortest_packets",
+    "has_steps",
     "random_p_key",
     "random_packets",
 ]
@@ -123,7 +125,7 @@ class RandomTraffic:
     strays: bool
 
 
-_BURST = (1, 1, 1, 2, 3, 5, 8, 16)
+_BURST: tuple[int, ...] = (1, 1, 1, 2, 3, 5, 8, 16)
 _PHASE_CYCLES = (1_000, 8_000)
 _PHASE_LOADS = (0.1, 0.5, 1.0, 1.0, 2.0)
 """Multiples of the load in the phases of a host, about 1 on the mean."""
@@ -163,6 +165,15 @@ _TO_AGENT_SHARE = 0.02
 _TO_AGENT_BURSTS_SHARE = 0.5
 """... which are this part of them."""
 
+_STEPS_SHARE = 0.02
+"""Of the runs, those in which hosts send in step, ..."""
+
+_STEP_CYCLES = 500
+"""... at multiples of this, ..."""
+
+_BURST_OF_STEP = (1, 1, 1, 2)
+"""... so little that they are done before the next, but for slow ones."""
+
 _FLOWS_OF_A_HOST = 1 << 17
 
 MOST_HOSTS = 126
@@ -188,6 +199,11 @@ def has_shortest_packets(seed: int) -> bool:
 def has_bursts_to_agent(seed: int) -> bool:
     """Whether much of what hosts send is to the agents of the switches behind them, which drop it in a few cycles."""
     return Random(f"{seed}/bursts to agent").random() < _TO_AGENT_SHARE
+
+
+def has_steps(seed: int) -> bool:
+    """Whether all hosts begin to send in the same cycles, and the same to the same host."""
+    return Random(f"{seed}/common steps").random() < _STEPS_SHARE
 
 
 def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
@@ -236,7 +252,12 @@ def _host_packets(
         if cycle >= phase_end:
             phase_end = cycle + random.randint(*_PHASE_CYCLES)
             phase_load = load * random.choice(_PHASE_LOADS)
-        destination = random.choices(others, weights)[0]
+        destination, bursts = source, _BURST
+        if has_steps(traffic.seed):
+            random = Random(f"{traffic.seed}/step/{cycle}")
+            destination, bursts = random.choice(hosts), _BURST_OF_STEP
+        if destination == source:
+            destination = random.choices(others, weights)[0]
         sl = random.randrange(SERVICE_LEVELS)
         management = random.random() < _VL15_SHARE
         target = _target(topology, random, source, destination)
@@ -247,7 +268,7 @@ def _host_packets(
             target = replace(target, dlid=agent_lid(topology, asked[source]), paths={})
             forms_of_burst = replace(forms, shortest=True)
         rows = 0
-        for _ in range(random.choice(_BURST)):
+        for _ in range(random.choice(bursts)):
             packet = _random_packet(topology, random, forms_of_burst, source, target, sl, int(cycle), management, flows)
             # A raw packet has no ICRC that could be wrong.
             has_icrc = LRH["lnh"].read(packet.data) in (LNH.IBA_LOCAL, LNH.IBA_GLOBAL)
@@ -256,6 +277,8 @@ def _host_packets(
             yield packet
             rows += packet.rows
         cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
+        if has_steps(traffic.seed):
+            cycle = ceil(cycle / _STEP_CYCLES) * _STEP_CYCLES
 
 
 def _target(topology: Topology, random: Random, source: str, destination: str) -> _Target:

@@ -9,7 +9,13 @@ from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.stimulus.agents import agent_lid
 from cosim.stimulus.flows import scenario_packets
-from cosim.stimulus.random_packets import RandomTraffic, has_bursts_to_agent, has_shortest_packets, random_packets
+from cosim.stimulus.random_packets import (
+    RandomTraffic,
+    has_bursts_to_agent,
+    has_shortest_packets,
+    has_steps,
+    random_packets,
+)
 from cosim.topology.topology import Port
 from wire.codes import LNH, MTU, VL15, max_pkt_len
 from wire.headers import BTH, DETH, LRH
@@ -204,3 +210,14 @@ def test_in_some_runs_many_bursts_of_shortest_packets_are_to_the_agent_of_a_swit
     assert sum(size < 30 for size in sizes[True]) > 0.9 * len(sizes[True]) > sum(size < 30 for size in sizes[False])
     given = random_packets(topology, RandomTraffic(seed, 0, 40_000, 0.7, strays=False))
     assert agent_lid(topology, "S") not in {LRH["dlid"].read(packet.data) for packet in given}
+
+
+def test_in_some_runs_all_hosts_send_the_same_to_a_host_from_the_same_cycle_on():
+    seed = next(filter(has_steps, count(1)))
+    topology = check_experiment(CheckOptions(ports=3, vls=2, cycles=20_000, sim="model")).topology
+    firsts: dict[int, dict[str, tuple[str | None, int, int]]] = defaultdict(dict)
+    for packet in random_packets(topology, RandomTraffic(seed, 0, 100_000, 0.3, strays=False)):
+        firsts[packet.cycle].setdefault(packet.source, (packet.destination, packet.slot, packet.pkt_len))
+    assert {cycle % 500 for cycle in firsts} == {0}
+    pairs = [[one for source, one in hosts.items() if one[0] != source] for hosts in firsts.values() if len(hosts) > 1]
+    assert sum(max(Counter(pair).values()) > 1 for pair in pairs) > 10
