@@ -21,7 +21,7 @@ from cosim.scenario.tables import Host, Link, PortSettings, Switch
 from cosim.stimulus.bus_bring_up import BUS_READ_CYCLES, BringUp, bus_bring_up, read_counters
 from cosim.stimulus.injection import random_controls
 from cosim.stimulus.packet import Packet
-from cosim.stimulus.random_addresses import has_own_addresses, random_addresses
+from cosim.stimulus.random_addresses import has_own_addresses, has_vls_of_pairs, random_addresses
 from cosim.stimulus.random_cc_traps import random_cc_trap_requests
 from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_groups import random_groups
@@ -306,6 +306,7 @@ def _brought_up(options: CheckOptions) -> tuple[Topology, BringUp, tuple[Packet,
     size = next(node.mft_size for node in topology.fabric.nodes.values() if isinstance(node, SwitchParameters))
     groups = random_groups(list(topology.lids), size, Random(f"{options.seed}/groups"))
     topology = replace(topology, vl_arbitration=_arbitration(options), groups=groups)
+    of_pairs = has_vls_of_pairs(options.seed)
     if options.fabric == RANDOM_FABRIC:
         if Random(f"{options.seed}/manager").random() < _MANAGED_SHARE:
             made = managed_bring_up(scenario, topology)
@@ -315,9 +316,9 @@ def _brought_up(options: CheckOptions) -> tuple[Topology, BringUp, tuple[Packet,
                     made.up,
                     tuple(_smp(made.topology, number, post) for number, post in enumerate(made.posts)),
                 )
-        topology = random_addresses(topology, Random(f"{options.seed}/addresses"))
+        topology = random_addresses(topology, Random(f"{options.seed}/addresses"), of_pairs=of_pairs)
     elif options.fabric_seed is not None and has_own_addresses(options.seed):
-        topology = random_addresses(topology, Random(f"{options.seed}/addresses"))
+        topology = random_addresses(topology, Random(f"{options.seed}/addresses"), of_pairs=of_pairs)
     settings = {Port(*scenario.port_of(table.at)): table.registers for table in scenario.ports}
     return topology, bus_bring_up(topology, settings), ()
 

@@ -7,7 +7,7 @@ from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import load_scenario
-from cosim.stimulus.random_addresses import has_own_addresses, random_addresses
+from cosim.stimulus.random_addresses import has_own_addresses, has_vls_of_pairs, random_addresses
 from cosim.topology.topology import Port, Topology
 from wire.codes import SERVICE_LEVELS
 from wire.parameters import SwitchParameters
@@ -63,3 +63,11 @@ def test_half_of_the_runs_of_one_fabric_have_such_addresses():
     own = [topology for seed, topology in drawn.items() if has_own_addresses(seed)]
     assert 2 < len(own) < 10
     assert 0 < sum(bool(topology.vls_at) for topology in own) < len(own)
+
+
+def test_in_some_runs_all_pairs_have_vls_of_their_own_and_many_one_for_all_service_levels():
+    seeds = [seed for seed in range(2_000) if has_own_addresses(seed) and has_vls_of_pairs(seed)]
+    options = CheckOptions(ports=3, vls=2, cycles=20_000, sim="model", fabric_seed=9)
+    tables = [check_experiment(replace(options, seed=seed)).topology.vls_at for seed in seeds[:8]]
+    assert {len(table) for table in tables} == {9}
+    assert {len(set(vls)) for table in tables for vls in table.values()} == {1, 2}
