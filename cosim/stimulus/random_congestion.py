@@ -29,7 +29,13 @@ from wire.mad_packet import gmp_packet
 from wire.registers import NodeRegister, PortRegister
 from wire.stimulus import Control, Operation
 
-__all__ = ["has_congestion_control", "random_congestion", "random_congestion_requests", "random_leases"]
+__all__ = [
+    "has_congestion_control",
+    "has_open_victims",
+    "random_congestion",
+    "random_congestion_requests",
+    "random_leases",
+]
 
 _SHARE: Final = 0.5
 """Of the runs, those with congestion control."""
@@ -48,8 +54,18 @@ _MARKING_RATES: Final = (0, 0, 0, 0, 1, 2, 7)
 _WIDE_SHARE: Final = 0.2
 """Of these, those that are anything."""
 
-_SOONEST: Final = {8: sum(SwitchControl), 16: 0xFFFF_FFFF, 25: 15 << 28, 26: 0}
+_VICTIMS: Final = 16
+"""The word of SwitchCongestionSetting with the first ports of Victim_Mask."""
+
+_SOONEST: Final = {8: sum(SwitchControl), _VICTIMS: 0xFFFF_FFFF, 25: 15 << 28, 26: 0}
 """Words of SwitchCongestionSetting that let all be marked that may be."""
+
+_OPEN_VICTIMS_SHARE: Final = 0.02
+"""Of the runs, those in which Victim_Mask stays 0, ..."""
+
+_OPEN_VICTIMS_GAP: Final = (4_000, 30_000)
+"""... and what ports mark by seldom changes."""
+
 _KEYS: Final = (0, 0, 1, 0xA5C3 << 48, 0xA5C3_0000_1234_5678)
 _NEW_KEY_SHARE: Final = 0.3
 _LAST_KEY_SHARE: Final = 0.6
@@ -97,6 +113,11 @@ def has_congestion_control(seed: int) -> bool:
     return Random(f"{seed}/with congestion control").random() < _SHARE
 
 
+def has_open_victims(seed: int) -> bool:
+    """Whether, if it is, what waited for credits is never marked: that shows when it did."""
+    return Random(f"{seed}/open victims").random() < _OPEN_VICTIMS_SHARE
+
+
 def random_congestion(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
     """In some runs what is set for congestion control of switches, reads of that and of the log, and agents' LIDs."""
     ports = switch_ports(topology)
@@ -105,6 +126,9 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
     random, again = Random(f"{seed}/congestion"), Random(f"{seed}/congestion again")
     for name in dict.fromkeys(port.node for port in ports):
         yield from _begin(topology, start, name)
+    if has_open_victims(seed):
+        yield from _open_victims(topology, Random(f"{seed}/congestion of victims"), start, end)
+        return
     until = start
     for cycle in random_times(random, _GAP, start, end):
         if cycle < until:
@@ -127,6 +151,16 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
             case _:
                 address = _readable(random, port)
                 yield Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0))
+
+
+def _open_victims(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+    """Victim_Mask of all switches is 0, and now and then a port marks by other values."""
+    ports = switch_ports(topology)
+    victims = registers.congestion_address(CcAttribute.SWITCH_CONGESTION_SETTING, _VICTIMS)
+    for name in dict.fromkeys(port.node for port in ports):
+        yield write(start, topology.index[name], victims, 0)
+    for cycle in random_times(random, _OPEN_VICTIMS_GAP, start, end):
+        yield write_port(topology, cycle, random.choice(ports), PortRegister.CONGESTION, _element(random))
 
 
 def random_leases(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
@@ -241,9 +275,12 @@ def _readable(random: Random, port: Port) -> int:
 
 
 def random_congestion_requests(topology: Topology, seed: int, start: int, end: int) -> Iterator[Packet]:
-    """In the same runs requests of hosts to the agents of the switches behind them, right and wrong, by cycle."""
+    """In the same runs requests of hosts to the agents of the switches behind them, right and wrong, by cycle.
+
+    Where victims stay open there are none: they would set what marks.
+    """
     behind = switches_behind(topology)
-    if not has_congestion_control(seed) or not behind:
+    if not has_congestion_control(seed) or has_open_victims(seed) or not behind:
         return
     random = Random(f"{seed}/congestion requests")
     keys = dict.fromkeys(behind.values(), 0)

@@ -1,7 +1,7 @@
 """Congestion control at random: in some checks packets are marked, and a switch's agent is asked this and that."""
 
 from collections import Counter
-from itertools import pairwise, takewhile
+from itertools import count, pairwise, takewhile
 
 import pytest
 
@@ -9,7 +9,13 @@ from cosim.engines.simulation import run
 from cosim.experiments.check import check
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.injection import random_controls
-from cosim.stimulus.random_congestion import random_congestion, random_leases
+from cosim.stimulus.random_congestion import (
+    has_congestion_control,
+    has_open_victims,
+    random_congestion,
+    random_congestion_requests,
+    random_leases,
+)
 from wire.congestion_control import CONGESTION_KEY_INFO, CcAttribute
 from wire.mad import MAD_HEADER, MadMethod, MadStatus
 from wire.mad_packet import is_for_general_services
@@ -72,6 +78,18 @@ def test_in_some_of_them_violations_of_keys_are_cleared_in_every_other_cycle_of_
     assert len(cleared) > 900
     assert {after[0] - before[0] for before, after in pairwise(cleared)} == {2}
     assert [one[1:] for one in writes[3 + len(cleared) :][:3]] == [(32, 0), (36, 0), (40, 0)]
+
+
+def test_in_some_of_them_victim_mask_stays_0_and_settings_of_ports_seldom_change():
+    seed = next(seed for seed in count(1) if has_congestion_control(seed) and has_open_victims(seed))
+    topology = check_experiment(options(seed)).topology
+    mask = [congestion_address(CcAttribute.SWITCH_CONGESTION_SETTING, word) for word in range(9, 17)]
+    controls = list(random_congestion(topology, seed, 0, 400_000))
+    assert [one.args[1] for one in controls if one.args[0] in mask][-1] == 0
+    later = [one.cycle for one in controls if one.cycle > 0]
+    assert len(later) > 10
+    assert all(after - before >= 4_000 for before, after in pairwise([0, *later]))
+    assert not any(random_congestion_requests(topology, seed, 0, 400_000))
 
 
 @pytest.mark.parametrize("errors", [True, False])
