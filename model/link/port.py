@@ -68,6 +68,7 @@ class LinkPort:
         self._in_reset = matcher.epoch != 0
         self._told_to_poll = -_TOLD_CYCLES - 1  # cycle in which a write of Polling showed
         self._restarts = False  # by one in this cycle its link starts anew
+        self._stopped_polling = -1  # cycle in which it did as its link was lost
         self._offered = self.offers()
         self._has_four_lanes = True  # its cable
         self.had_four_lanes = True
@@ -136,6 +137,7 @@ class LinkPort:
         """Before a write to PHYSICAL_STATE that shows in the current cycle, which wins."""
         told = self.status.kernel.now - self._told_to_poll <= _TOLD_CYCLES
         if self.status.physical_state == _POLLING and not told:
+            self._stopped_polling = self.status.kernel.now
             self.status.physical_state = self.status.link_down_default
             self.status.kernel.at(self.status.kernel.now, UPDATE, self._offer)
 
@@ -169,7 +171,8 @@ class LinkPort:
         kernel = self.status.kernel
         if state == _POLLING:
             self._told_to_poll = kernel.now
-            if self.status.physical_state == _POLLING:
+            # As it was before, though its link is lost in this very cycle.
+            if self.status.physical_state == _POLLING or self._stopped_polling == kernel.now:
                 self._restarts = True
                 kernel.at(kernel.now + 1, UPDATE, self._end_restart)
         self.status.physical_state = state

@@ -217,6 +217,19 @@ def test_to_be_told_to_poll_when_the_link_is_lost_wins(star, shows, sleeps):
 
 
 @pytest.mark.parametrize("default", [SLEEP, POLLING])
+def test_told_so_as_it_gives_its_link_up_it_starts_it_anew_for_it_was_polling(star, ready, default):
+    """The link is found again in that cycle, ready + 102, in which the port offers no width: it is up one later."""
+    bench = star(2)
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_TIMEOUT, 100, ready - 10)
+    bench.write_port(0, 1, PortRegister.LINK_DOWN_DEFAULT, default, ready - 9)
+    bench.link(ready, 0, False)
+    bench.write_port(0, 1, PortRegister.PHYSICAL_STATE, POLLING, ready + 100)
+    bench.link(ready + 102, 0, True)
+    bench.run(ready + 200)
+    assert bench.states(0, since=ready)[1:] == [(ready + 102, DOWN), (ready + 105, INITIALIZE)]
+
+
+@pytest.mark.parametrize("default", [SLEEP, POLLING])
 @pytest.mark.parametrize("active", [False, True])
 def test_a_port_that_polls_and_is_told_to_starts_its_link_anew(star, ready, active, default):
     """Whatever its default state is: it is what it was told last."""
