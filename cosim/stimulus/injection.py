@@ -39,6 +39,16 @@ from cosim.stimulus.random_links import (
 )
 from cosim.stimulus.random_mads import has_mads, random_mad_controls
 from cosim.stimulus.random_overruns import random_overruns
+from cosim.stimulus.random_rare_settings import (
+    has_late_lists,
+    has_late_stalls,
+    has_narrow_cables,
+    has_read_backs,
+    random_late_lists,
+    random_late_stalls,
+    random_narrow_cables,
+    random_read_backs,
+)
 from cosim.stimulus.random_registers import random_brief_settings, random_register_accesses, random_unplugged_settings
 from cosim.stimulus.random_settings import (
     due,
@@ -191,7 +201,10 @@ def random_controls(
     if errors and has_whole_counters(seed):
         streams.append(random_whole_counters(topology, Random(f"{seed}/halves"), start, end, count))
     streams.append(random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
-    streams.append(random_arbitration(topology, seed, start, end))
+    if has_late_lists(seed):
+        streams.append(random_late_lists(topology, Random(f"{seed}/arbitration"), start, end))
+    else:
+        streams.append(random_arbitration(topology, seed, start, end))
     streams.append(random_congestion(topology, seed, start, end))
     streams.append(random_leases(topology, seed, start, end))
     streams.append(random_trap_destinations(topology, seed, start, end))
@@ -245,21 +258,28 @@ def random_controls(
             random_register_accesses(topology, Random(f"{seed}/registers written"), start, end, count),
             random_unplugged_settings(topology, Random(f"{seed}/unplugged"), start, end, count),
             random_operational_vls(topology, Random(f"{seed}/operational VLs"), start, end, count),
-            *(
-                [random_mass_expiries(topology, Random(f"{seed}/limits of all"), start, end, count)]
-                if has_mass_expiries(seed)
-                else [
-                    random_limits(topology, seed, start, end, count),
-                    random_expiries(topology, Random(f"{seed}/expiries"), start, end, count),
-                ]
-            ),
+            *_time_limits(topology, seed, start, end, count),
             random_partitions(topology, seed, start, end, count),
             random_forwarding(topology, Random(f"{seed}/multicast"), start, end, count),
             random_mad_controls(topology, seed, start, end),
             sweeps(topology, Random(f"{seed}/sweeps"), start, end),
         ]
+        if has_narrow_cables(seed):
+            streams.append(random_narrow_cables(topology, Random(f"{seed}/cables"), start, end, count))
+        if has_read_backs(seed):
+            streams.append(random_read_backs(topology, Random(f"{seed}/read backs"), start, end, count))
     merged = one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle), _LATEST_READ)
     return as_often_as_may_be(merged)
+
+
+def _time_limits(topology: Topology, seed: int, start: int, end: int, count: Counter[str]) -> list[Iterator[Control]]:
+    """Of most runs, and of those in which all that waits comes to its limit at once, or VLs stall late."""
+    if has_mass_expiries(seed):
+        return [random_mass_expiries(topology, Random(f"{seed}/limits of all"), start, end, count)]
+    expiries = random_expiries(topology, Random(f"{seed}/expiries"), start, end, count)
+    if has_late_stalls(seed):
+        return [random_late_stalls(topology, Random(f"{seed}/limits"), start, end), expiries]
+    return [random_limits(topology, seed, start, end, count), expiries]
 
 
 def is_calm(seed: int) -> bool:

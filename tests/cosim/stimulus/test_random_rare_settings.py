@@ -1,0 +1,104 @@
+"""Settings that are rare elsewhere come in the runs that are for them, and what they break is made right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import pytest
+
+from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.stimulus.injection import is_calm, random_controls
+from cosim.stimulus.random_rare_settings import has_late_lists, has_late_stalls, has_narrow_cables, has_read_backs
+from wire import registers
+from wire.codes import LinkWidth, PortPhysicalState
+from wire.port_tables import VL_ARBITRATION_ENTRY
+from wire.registers import PORT_REGISTER_WIDTHS, PortRegister, place_of_address
+from wire.stimulus import Control, Operation
+
+TOPOLOGY = check_experiment(CheckOptions(cycles=20_000)).topology
+SWITCH = TOPOLOGY.index["S"]
+PORTS = {(TOPOLOGY.index[port.node], port.number): port for port in TOPOLOGY.linked_ports()}
+END = 200_000
+
+
+def controls(has_it: Callable[[int], bool]) -> list[Control]:
+    seed = next(seed for seed in count(1) if has_it(seed) and is_calm(seed))
+    return list(random_controls(TOPOLOGY, seed, 0, END, errors=True))
+
+
+def accesses(
+    given: list[Control], operation: Operation, registers_: set[PortRegister]
+) -> Iterator[tuple[int, tuple[int, int], int, int]]:
+    """(cycle, (node, port), register, value) of accesses to registers of ports."""
+    for one in given:
+        page, offset = place_of_address(one.args[0])
+        if one.operation == operation and (one.target, page) in PORTS and offset in registers_:
+            yield one.cycle, (one.target, page), offset, one.args[1]
+
+
+def test_of_late_lists_both_have_both_vls_some_behind_entries_that_do_not_count():
+    lists: dict[tuple[int, int, int], dict[int, tuple[int, int]]] = {}
+    begins = set()
+    for one in controls(has_late_lists):
+        page, offset = place_of_address(one.args[0])
+        first = next((base for base in (registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH)[::-1]
+                      if base <= offset < base + registers.VL_ARBITRATION_SPAN), None)  # fmt: skip
+        if one.operation != Operation.BUS_WRITE or (one.target, page) not in PORTS or first is None:
+            continue
+        entry = VL_ARBITRATION_ENTRY.from_int(one.args[1])
+        written = lists.setdefault((one.target, page, first), {})
+        written[offset - first] = entry["vl"], entry["weight"]
+        if len(written) == max(written) + 1:
+            begins.add(min((at for at, (_, weight) in written.items() if weight), default=0))
+    assert {node_and_port[:2] for node_and_port in lists} == set(PORTS)
+    for (node, number, _), written in lists.items():
+        vls = TOPOLOGY.fabric.nodes[PORTS[node, number].node].vls
+        assert {vl for vl, weight in written.values() if weight} == set(range(vls))
+    assert len(begins) > 2
+
+
+def test_of_late_stalls_all_ports_of_switches_have_limits_and_counts_of_three_or_four():
+    given = controls(has_late_stalls)
+    of_switch = {at for at, port in PORTS.items() if port.node == "S"}
+    limits = [*accesses(given, Operation.BUS_WRITE, {PortRegister.HOQ_LIFE})]
+    stalls = [*accesses(given, Operation.BUS_WRITE, {PortRegister.VL_STALL_COUNT})]
+    assert [(at, value) for _, at, _, value in limits][: len(of_switch)] == [(at, 0) for at in sorted(of_switch)]
+    first = stalls[: len(of_switch)]
+    assert {at for _, at, _, _ in first} == of_switch
+    assert {value for *_, value in first} <= {3, 4} <= {value for *_, value in stalls}
+
+
+def test_narrow_cables_begin_anew_with_one_lane():
+    given = controls(has_narrow_cables)
+    narrow = {
+        cycle: at for cycle, at, _, value in accesses(given, Operation.BUS_WRITE, {PortRegister.LINK_WIDTH_ENABLED})
+        if value == LinkWidth.X1 and TOPOLOGY.pace(PORTS[at]) == 1
+    }  # fmt: skip
+    again = [
+        (cycle, at) for cycle, at, _, value in accesses(given, Operation.BUS_WRITE, {PortRegister.PHYSICAL_STATE})
+        if value == PortPhysicalState.POLLING
+    ]  # fmt: skip
+    begun = [at for cycle, at in again if any(narrow.get(cycle - later) == at for later in range(1, 9))]
+    assert len(begun) > END // 40_000
+
+
+def test_what_is_read_back_is_read_while_it_has_a_value_of_millions_and_made_right():
+    given = controls(has_read_backs)
+    timers = {PortRegister.FCP_PERIOD, PortRegister.FC_WATCHDOG, PortRegister.LINK_DOWN_TIMEOUT}
+    writes = [*accesses(given, Operation.BUS_WRITE, timers)]
+    reads = [(cycle, at, register) for cycle, at, register, _ in accesses(given, Operation.BUS_READ, timers)]
+    large = [one for one in writes if one[3] >= 1 << PORT_REGISTER_WIDTHS[PortRegister(one[2])] - 2]
+    read = 0
+    for cycle, at, register, value in large:
+        later = (one for one in writes if one[1:3] == (at, register) and one[0] > cycle)
+        until, *_, last = next(later)
+        assert until - cycle < 1_000
+        assert last < value
+        read += any(one[1:] == (at, register) and cycle < one[0] < until for one in reads)
+    assert read > len(large) // 2 > 10
+
+
+@pytest.mark.parametrize("has_it", [has_late_lists, has_late_stalls, has_narrow_cables, has_read_backs])
+def test_few_runs_are_for_each(has_it):
+    assert 0.01 < sum(map(has_it, range(5_000))) / 5_000 < 0.03
