@@ -11,12 +11,16 @@ from typing import Final, Literal
 from cosim.engines.base import MODEL
 from cosim.experiments.check_experiment import CheckOptions
 from cosim.stimulus.injection import has_long_stalls, has_many_outages, is_calm
-from cosim.stimulus.random_addresses import has_own_addresses
-from cosim.stimulus.random_congestion import has_congestion_control
+from cosim.stimulus.random_addresses import has_own_addresses, has_vls_of_pairs
+from cosim.stimulus.random_cc_traps import has_cc_traps
+from cosim.stimulus.random_congestion import has_congestion_control, has_open_victims
 from cosim.stimulus.random_counters import has_crowded_reads, has_whole_counters
+from cosim.stimulus.random_expiries import has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
+from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_mads, has_many_mads, mostly_about
-from cosim.stimulus.random_packets import has_mostly_multicast, has_shortest_packets
+from cosim.stimulus.random_packets import has_bursts_to_agent, has_mostly_multicast, has_shortest_packets, has_steps
+from cosim.stimulus.random_rare_settings import has_late_lists, has_late_stalls, has_narrow_cables, has_read_backs
 from cosim.stimulus.random_settings import (
     has_low_lists_alone,
     has_moving_p_keys,
@@ -24,7 +28,8 @@ from cosim.stimulus.random_settings import (
     has_settled_arbitration,
     has_settled_limits,
 )
-from cosim.stimulus.random_traps import has_traps
+from cosim.stimulus.random_traps import has_trap_sweeps, has_traps
+from cosim.stimulus.rare_fields import has_rare_fields
 from wire.sma import SmaAttribute
 
 __all__ = ["MutationTask"]
@@ -48,6 +53,7 @@ _LOADS: Final = (0.7, 1.0)
 _IDLE_LOAD: Final = 0.05
 """What is put in place of idle data is not damaged by packets then, and MADs meet none."""
 
+_LOW_LOAD: Final = 0.3
 _FULL_LOAD: Final = 1.0
 
 
@@ -140,6 +146,71 @@ def _is_for_halves(seed: int) -> bool:
     return has_whole_counters(seed) and not has_many_mads(seed)
 
 
+def _is_for_late_lists(seed: int) -> bool:
+    """What a high list has left comes to its end."""
+    return _is_full(seed) and has_late_lists(seed) and not has_partitions(seed) and not has_long_stalls(seed)
+
+
+def _is_for_late_stalls(seed: int) -> bool:
+    """Hosts stall until a VL does that waits for three heads in a row, or four."""
+    return _is_full(seed) and has_late_stalls(seed) and has_long_stalls(seed)
+
+
+def _is_for_narrow_cables(seed: int) -> bool:
+    """Packets go from ports and to ports that have fewer lanes than their cables."""
+    return _is_full(seed) and has_narrow_cables(seed)
+
+
+def _is_for_read_backs(seed: int) -> bool:
+    """The bus is not needed by agents."""
+    return has_read_backs(seed) and not has_many_mads(seed)
+
+
+def _is_for_rare_fields(seed: int) -> bool:
+    """Most of them are in Sets of PortInfo."""
+    return has_rare_fields(seed) and _is_for_sets(seed)
+
+
+def _is_for_trap_sweeps(seed: int) -> bool:
+    """There are wrong P_Keys to tell of, too."""
+    return has_trap_sweeps(seed) and has_partitions(seed)
+
+
+def _is_for_many_changes(seed: int) -> bool:
+    """Somebody is told of them."""
+    return has_many_changes(seed) and not is_calm(seed) and has_traps(seed)
+
+
+def _is_for_mass_expiries(seed: int) -> bool:
+    """Many packets are taken that have outlived their time."""
+    return has_mass_expiries(seed) and has_shortest_packets(seed) and _is_full(seed)
+
+
+def _is_for_bursts_to_agent(seed: int) -> bool:
+    """Nothing keeps them off the links, and the agent has a LID."""
+    return has_bursts_to_agent(seed) and has_congestion_control(seed) and is_calm(seed) and not has_mads(seed)
+
+
+def _is_for_steps(seed: int) -> bool:
+    """It is marked by what waits, and all hosts draw alike."""
+    marked = has_congestion_control(seed) and not has_mads(seed)
+    return (
+        has_steps(seed) and is_calm(seed) and marked and not has_shortest_packets(seed) and not has_own_addresses(seed)
+    )
+
+
+def _is_for_vls_of_pairs(seed: int) -> bool:
+    """Copies of several VLs wait."""
+    copies = has_groups(seed) and has_mostly_multicast(seed) and not has_many_mads(seed)
+    return has_vls_of_pairs(seed) and has_own_addresses(seed) and is_calm(seed) and copies
+
+
+def _is_for_open_victims(seed: int) -> bool:
+    """Copies lack credits, too."""
+    marked = has_congestion_control(seed) and not has_mads(seed) and not has_cc_traps(seed)
+    return has_open_victims(seed) and has_groups(seed) and is_calm(seed) and marked
+
+
 def _is_for_resets(seed: int) -> bool:
     """Nodes are reset all the time, while hosts have something to send."""
     return not is_calm(seed) and has_many_outages(seed) and not has_many_mads(seed)
@@ -220,6 +291,25 @@ _ROUND: Final = (
 Besides, counters are read as often as may be while links are stuck, or are near the end of their 64 bits, hosts stall
 for long, so that copies wait, or one head after the other does for too long, and nodes are reset all the time."""
 
+_ROUNDS: Final = 6
+_RARE: Final = (
+    _Aim(_is_for_late_lists, _FULL_LOAD, times=15, of=("vl_arbiter",)),
+    _Aim(_is_for_late_stalls, _FULL_LOAD, of=("output", "head_of_queue")),
+    _Aim(_is_for_narrow_cables, _FULL_LOAD, of=("port_", *_OF_DATA)),
+    _Aim(_is_for_mass_expiries, _FULL_LOAD, times=_LONG, of=("store.buffer", "life_time", "reader")),
+    _Aim(_is_for_bursts_to_agent, _FULL_LOAD, of=("input", "agent_store")),
+    _Aim(_is_for_steps, _LOW_LOAD, times=_LONG, of=("arrivals", "congestion")),
+    _Aim(_is_for_vls_of_pairs, _FULL_LOAD, of=("input", "crossbar")),
+    _Aim(_is_for_open_victims, _FULL_LOAD, of=("input", "congestion", "marking")),
+    _Aim(_is_for_rare_fields, _IDLE_LOAD, of=("agent",)),
+    _Aim(_is_for_trap_sweeps, _IDLE_LOAD, of=("agent",)),
+    _Aim(_is_for_many_changes, _IDLE_LOAD, of=("agent", "port_state")),
+    _Aim(_is_for_read_backs, of=("port_", "route", "registers", "flow_control", "watchdog")),
+)
+"""Of what no other has, or seldom, twice each behind all of those."""
+
+_RARE_ROUNDS: Final = 2
+
 
 @dataclass(frozen=True)
 class MutationTask:
@@ -236,7 +326,7 @@ class MutationTask:
     node: Literal["switch", "adapter"] = "switch"
     count: int = 1_000
     seed: int = 1
-    checks: int = _FIRST_COUNT + 3 * len(_ROUND)
+    checks: int = _FIRST_COUNT + _ROUNDS * len(_ROUND) + _RARE_ROUNDS * len(_RARE)
     cycles: int = 20_000
 
     def options(self, number: int) -> CheckOptions:
@@ -274,7 +364,8 @@ def _aim(number: int) -> _Aim | None:
     """What a check asks most of, if anything."""
     if number <= _FIRST_COUNT:
         return _FIRST.get(number)
-    return _ROUND[(number - _FIRST_COUNT - 1) % len(_ROUND)]
+    later, in_rounds = number - _FIRST_COUNT - 1, _ROUNDS * len(_ROUND)
+    return _ROUND[later % len(_ROUND)] if later < in_rounds else _RARE[(later - in_rounds) % len(_RARE)]
 
 
 @cache

@@ -5,16 +5,24 @@ from __future__ import annotations
 from cosim.experiments.check_experiment import check_experiment
 from cosim.experiments.mutation_task import MutationTask
 from cosim.stimulus.injection import has_long_stalls, has_many_outages, is_calm
-from cosim.stimulus.random_congestion import has_congestion_control
+from cosim.stimulus.random_addresses import has_vls_of_pairs
+from cosim.stimulus.random_congestion import has_congestion_control, has_open_victims
 from cosim.stimulus.random_counters import has_crowded_reads, has_whole_counters
+from cosim.stimulus.random_expiries import has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
+from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_many_mads, mostly_about
-from cosim.stimulus.random_packets import has_mostly_multicast, has_shortest_packets
+from cosim.stimulus.random_packets import has_bursts_to_agent, has_mostly_multicast, has_shortest_packets, has_steps
+from cosim.stimulus.random_rare_settings import has_late_lists, has_late_stalls, has_narrow_cables, has_read_backs
 from cosim.stimulus.random_settings import has_low_lists_alone, has_moving_p_keys, has_settled_limits
+from cosim.stimulus.random_traps import has_trap_sweeps
+from cosim.stimulus.rare_fields import has_rare_fields
 from wire.sma import SmaAttribute
 
 TASK = MutationTask()
 FIRST = range(1, 23)
+LATER = range(FIRST.stop, FIRST.stop + 6 * 15)
+RARE = range(LATER.stop, TASK.checks + 1)
 OPTIONS = {number: TASK.options(number) for number in range(1, TASK.checks + 1)}
 
 
@@ -36,18 +44,37 @@ def test_the_first_are_1_360_000_cycles_and_more_of_what_has_little_to_do_in_the
 
 
 def test_behind_them_come_others_for_each_component_of_what_it_has_to_do_with():
-    later = range(FIRST.stop, TASK.checks + 1)
-    assert len(later) == 3 * 15
-    assert {OPTIONS[number].cycles for number in later} == {100_000}
-    assert cycles_of("input_1.store.queues", later) == 2_700_000
-    assert cycles_of("port_1.counters", later) == 1_500_000
-    assert cycles_of("agent_port.agent.decode", later) == 1_200_000
-    assert cycles_of("congestion_2", later) == 900_000
-    assert cycles_of("", later) == 300_000
+    assert {OPTIONS[number].cycles for number in LATER} == {100_000}
+    assert cycles_of("input_1.store.queues", LATER) == 5_400_000
+    assert cycles_of("port_1.counters", LATER) == 3_000_000
+    assert cycles_of("agent_port.agent.decode", LATER) == 2_400_000
+    assert cycles_of("congestion_2", LATER) == 1_800_000
+    assert cycles_of("", LATER) == 600_000
+
+
+def test_the_last_are_two_of_each_of_what_is_rare_elsewhere():
+    rare = (
+        has_late_lists,
+        has_late_stalls,
+        has_narrow_cables,
+        has_mass_expiries,
+        has_bursts_to_agent,
+        has_steps,
+        has_vls_of_pairs,
+        has_open_victims,
+        has_rare_fields,
+        has_trap_sweeps,
+        has_many_changes,
+        has_read_backs,
+    )
+    assert len(RARE) == 2 * len(rare)
+    for number, has in zip(RARE, rare * 2, strict=True):
+        assert has(OPTIONS[number].seed)
+    assert not any(has(options.seed) for number, options in OPTIONS.items() if number < RARE.start - 45 for has in rare)
 
 
 def test_they_are_of_counters_at_their_ends_and_of_nodes_and_hosts_that_are_often_gone():
-    later = [OPTIONS[number].seed for number in range(FIRST.stop, TASK.checks + 1)]
+    later = [OPTIONS[number].seed for number in LATER]
     for has in (has_crowded_reads, has_whole_counters, has_many_outages, has_long_stalls):
         assert sum(map(has, later)) >= 3
 
