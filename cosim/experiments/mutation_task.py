@@ -306,9 +306,9 @@ _RARE: Final = (
     _Aim(_is_for_many_changes, _IDLE_LOAD, of=("agent", "port_state")),
     _Aim(_is_for_read_backs, of=("port_", "route", "registers", "flow_control", "watchdog")),
 )
-"""Of what no other has, or seldom, twice each behind all of those."""
+"""Of what no other has, or seldom, in turn behind all of those."""
 
-_RARE_ROUNDS: Final = 2
+_RARE_ROUNDS: Final = 4
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ def test_behind_them_come_others_for_each_component_of_what_it_has_to_do_with():
     assert cycles_of("", LATER) == 600_000
 
 
-def test_the_last_are_two_of_each_of_what_is_rare_elsewhere():
+def test_the_last_are_four_of_each_of_what_is_rare_elsewhere():
     rare = (
         has_late_lists,
         has_late_stalls,
@@ -67,8 +67,8 @@ def test_the_last_are_two_of_each_of_what_is_rare_elsewhere():
         has_many_changes,
         has_read_backs,
     )
-    assert len(RARE) == 2 * len(rare)
-    for number, has in zip(RARE, rare * 2, strict=True):
+    assert len(RARE) == 4 * len(rare)
+    for number, has in zip(RARE, rare * 4, strict=True):
         assert has(OPTIONS[number].seed)
     assert not any(has(options.seed) for number, options in OPTIONS.items() if number < RARE.start - 45 for has in rare)
 
