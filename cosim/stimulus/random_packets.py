@@ -248,12 +248,13 @@ def _host_packets(
         forms = replace(forms, multicast_share=_MOSTLY)
     to_agent = Random(f"{traffic.seed}/to agent/{source}")
     asked = switches_behind(topology) if traffic.strays and has_bursts_to_agent(traffic.seed) else {}
+    in_step = has_steps(traffic.seed)
     while cycle < traffic.end:
         if cycle >= phase_end:
             phase_end = cycle + random.randint(*_PHASE_CYCLES)
             phase_load = load * random.choice(_PHASE_LOADS)
         destination, bursts = source, _BURST
-        if has_steps(traffic.seed):
+        if in_step:
             random = Random(f"{traffic.seed}/step/{cycle}")
             destination, bursts = random.choice(hosts), _BURST_OF_STEP
         if destination == source:
@@ -277,7 +278,7 @@ def _host_packets(
             yield packet
             rows += packet.rows
         cycle += rows * pace / phase_load * random.uniform(0.5, 1.5)
-        if has_steps(traffic.seed):
+        if in_step:
             cycle = ceil(cycle / _STEP_CYCLES) * _STEP_CYCLES
 
 
