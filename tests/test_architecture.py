@@ -72,6 +72,7 @@ INSIDE = {
     "verilog": (
         ("export", "synth"),
         ("equivalence",),
+        ("unreachable",),
         ("gates", "sat"),
         ("gate_graph", "mutants"),
         ("design",),

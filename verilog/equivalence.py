@@ -6,8 +6,9 @@ may differ from then on, while all is so that the example says; where it finds a
 more are found, and neither an output nor a memory sees anything of it, this holds in all cycles. So a register of data
 does not matter while another says that there is none.
 
-Each register may have any value, but for those that never change, and each word of a memory: a mutant that differs in
-other states that never come alone is not proven.
+Each register may have any value, and each word of a memory, but that some never change, and that of each example it is
+asked whether its state is found never to come (`verilog.unreachable`): others that never come either may be taken for
+reasons not to prove a mutant.
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from pathlib import Path
 from typing import Final
 
 from toolchain.build_cache import cached, code_of
-from verilog import gate_graph, gates, sat, tools
+from verilog import gate_graph, gates, sat, tools, unreachable
 from verilog.gate_graph import Kind
 from verilog.gates import TO_GATES, Bit, Copy, GateNetlist
 from verilog.mutants import FLAT, DrawnMutants, Mutant
 from verilog.sat import Model, Solver, Undecided
+from verilog.unreachable import Unreachable
 
 __all__ = ["proven_equivalent"]
 
@@ -32,6 +34,9 @@ _SCRIPT: Final = "mutants.ys"
 _PROVEN: Final = "proven.json"
 _MOST: Final = 20
 """Registers that differ: with more a mutant is left alone."""
+
+_EXAMPLES: Final = 2
+"""Whose state may come, for all that is found: behind these it is asked of none more."""
 
 
 def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozenset[int]:
@@ -55,7 +60,7 @@ def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozens
         (directory / _PROVEN).write_text(json.dumps(proven))
 
     numbers = [mutant.number for mutant in mutants]
-    code = code_of(gate_graph, gates, sat, sys.modules[__name__])
+    code = code_of(gate_graph, gates, sat, unreachable, sys.modules[__name__])
     directory = cached("equivalence", {"netlist": drawn.netlist, "mutants": numbers, "code": code}, fill)
     return frozenset(json.loads((directory / _PROVEN).read_text()))
 
@@ -76,6 +81,9 @@ class _Proof:
 
     def __init__(self, netlist: GateNetlist, solver: Solver, number: int) -> None:
         self._netlist = netlist
+        self._unreachable = Unreachable(netlist)
+        self._told = 0
+        self._examples = _EXAMPLES
         self._solver = solver
         self._copy = Copy(netlist, number)
         self._says: dict[Bit, dict[Bit, bool]] = {}
@@ -144,13 +152,13 @@ class _Proof:
 
     def _is_weakened(self) -> bool:
         """Whether some of what is said of registers that differ does not stay true; the rest is left."""
-        edges, taken, solver = self._netlist.edges, self._netlist.taken, self._solver
+        edges, taken = self._netlist.edges, self._netlist.taken
         differences = {bit: edge for bit, edge in self._differences() if bit in self._says}
         is_weakened = False
         for differs, difference in differences.items():
             while True:
                 broken = [edges[taken[bit]] ^ says for bit, says in self._says[differs].items()]
-                model = self._model(broken, solver.literal(difference))
+                model = self._model(broken, difference)
                 if model is None:
                     break
                 is_weakened = True
@@ -165,6 +173,22 @@ class _Proof:
         found = ((bit, copy.differ([given])) for bit, given in taken.items() if given in copy.differs)
         return [(bit, edge) for bit, edge in found if edge]
 
-    def _model(self, edges: Iterable[int], *literals: int) -> Model | None:
+    def _model(self, edges: Iterable[int], *also: int) -> Model | None:
+        """Values for which one of some edges is true and all of ALSO are, in a state that may come for all we know."""
         assumed = [self._assumed[differs, bit] for differs, says in self._says.items() for bit in says]
-        return self._solver.model(map(self._solver.literal, edges), [*assumed, *literals])
+        edges, literal = [*edges], self._solver.literal
+        while True:
+            self._tell_unreachable()
+            model = self._solver.model([*assumed, *map(literal, also)], map(literal, edges))
+            if model is None or not self._examples:
+                return model
+            causes = (model.cause([edge, *also]) for edge in edges if model[edge])
+            if not self._unreachable.includes(min(causes, key=len)):
+                self._examples -= 1
+                return model
+
+    def _tell_unreachable(self) -> None:
+        """Tells the solver of states that never come, as far as they are found since."""
+        for state in self._unreachable.found[self._told :]:
+            self._solver.add(self._solver.literal(self._netlist.edges[bit] ^ value) for bit, value in state)
+        self._told = len(self._unreachable.found)

@@ -45,6 +45,7 @@ class GateNetlist:
         taken: of each bit of a register what it takes, if what leaves the node may depend on that.
         writes: parts of memories that are written, of memories on which what leaves the node may depend.
         clocks: bits that are clocks.
+        initial: values with which registers begin, of those of which that is known.
         constant: registers that never change, whatever comes: as wide as others need, or for what this node has not.
     """
 
@@ -68,7 +69,12 @@ class GateNetlist:
         for name in self._order:
             for bit in _inputs_of(self._cells[name]):
                 self.readers.setdefault(bit, []).append(name)
-        self.constant = self._never_change(dict(_initial(module)))
+        self.edges = self._evaluated({})
+        # A mutant at a register's output stands between it and the wire that has its value.
+        register = {self.edges[bit]: bit for bit in self.taken}
+        initial = ((self.edges.get(bit), value) for bit, value in _initial(module))
+        self.initial = {register[edge]: value for edge, value in initial if edge in register}
+        self.constant = self._never_change()
         self.edges = self._evaluated(self.constant)
 
     def cell(self, name: str) -> Cell:
@@ -157,12 +163,9 @@ class GateNetlist:
                     ordered.setdefault(waiting.pop())
         return [*ordered]
 
-    def _never_change(self, initial: Mapping[Bit, int]) -> dict[Bit, int]:
-        """Of registers that begin with INITIAL values those that keep them, if all of these do, whatever comes."""
-        # A mutant at a register's output stands between it and the wire that has its value.
-        edges = self._evaluated({})
-        register = {edges[bit]: bit for bit in self.taken}
-        known = {register[edges[bit]]: value for bit, value in initial.items() if edges.get(bit) in register}
+    def _never_change(self) -> dict[Bit, int]:
+        """Of registers that begin with known values those that keep them, if all of these do, whatever comes."""
+        known = dict(self.initial)
         edges = self._evaluated(known)
 
         def put(bit: Bit, edge: int) -> bool:

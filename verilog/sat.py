@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from verilog.gate_graph import Graph, Kind
@@ -19,19 +19,29 @@ class Undecided(Exception):
 
 
 class Model:
-    """Values of free bits for which what was asked for is true."""
+    """Values of free bits for which what was asked for is true.
 
-    def __init__(self, graph: Graph, values: dict[int, bool]) -> None:
+    Args:
+        graph: whose bits they are.
+        literals: of gates, what stands for them.
+        values: of literals, from the first; a positive number where it is true.
+    """
+
+    def __init__(self, graph: Graph, literals: Mapping[int, int], values: Sequence[int]) -> None:
         self._graph = graph
-        self._values = values
+        self._literals = literals
+        self._given = values
+        self._values: dict[int, bool] = {}
 
     def __getitem__(self, edge: int) -> bool:
         """The value of an edge; free bits that nothing was asked of are 0."""
         waiting = [edge >> 1]
         while waiting:
             gate = waiting[-1]
-            inputs = self._graph.inputs[gate]
-            left = [one >> 1 for one in inputs if one >> 1 not in self._values]
+            at = self._literals.get(gate, 0)
+            if gate not in self._values and 0 < at <= len(self._given):
+                self._values[gate] = self._given[at - 1] > 0
+            left = [one >> 1 for one in self._graph.inputs[gate] if one >> 1 not in self._values]
             if gate in self._values or not left:
                 waiting.pop()
                 if gate not in self._values:
@@ -39,6 +49,48 @@ class Model:
             else:
                 waiting += left
         return self._values[edge >> 1] != bool(edge & 1)
+
+    def cause(self, edges: Iterable[int]) -> dict[int, bool]:
+        """Free bits, by gate, whose values in this model are enough for the values that EDGES have in it."""
+        gates = dict.fromkeys(edge >> 1 for edge in edges)
+        needs = self._needs(gates)
+        waiting = [*gates]
+        while waiting:
+            new = [one for one in needs[waiting.pop()] if one not in gates]
+            gates.update(dict.fromkeys(new))
+            waiting += new
+        return {gate: self[2 * gate] for gate in gates if gate and self._graph.kinds[gate] is Kind.FREE}
+
+    def _needs(self, gates: Iterable[int]) -> dict[int, tuple[int, ...]]:
+        """Of gates, and those that they depend on, the inputs that are enough for what they have, by few free bits."""
+        needs: dict[int, tuple[int, ...]] = {}
+        costs: dict[int, int] = {}
+        waiting = [*gates]
+        while waiting:
+            gate = waiting.pop()
+            left = [one >> 1 for one in self._graph.inputs[gate] if one >> 1 not in costs]
+            if left:
+                waiting += [gate, *left]
+            elif gate not in costs:
+                ways = [(sum(costs[one] for one in way), way) for way in self._enough(gate)]
+                costs[gate], needs[gate] = min(ways, default=(1, ()))
+        return needs
+
+    def _enough(self, gate: int) -> list[tuple[int, ...]]:
+        """Inputs of a gate, in one way or another, whose values are enough for what it has."""
+        edges = self._graph.inputs[gate]
+        gates = tuple(edge >> 1 for edge in edges)
+        match self._graph.kinds[gate]:
+            case Kind.AND if not self[2 * gate]:
+                return [(one,) for one, edge in zip(gates, edges, strict=True) if not self[edge]]
+            case Kind.AND | Kind.DIFFER:
+                return [gates]
+            case Kind.CHOICE:
+                first, second, select = gates
+                chosen = (second if self[edges[2]] else first, select)
+                return [chosen, (first, second)] if self[edges[0]] == self[edges[1]] else [chosen]
+            case _:
+                return []
 
     def _value(self, gate: int) -> bool:
         values = [self._values[one >> 1] != bool(one & 1) for one in self._graph.inputs[gate]]
@@ -109,24 +161,25 @@ class Solver:
         """One of these is true."""
         self._solver.add_clause(list(clause))
 
-    def model(self, one_of: Iterable[int], assumed: Iterable[int]) -> Model | None:
-        """Values for which one of some literals is true, as are all that are ASSUMED; None if there are none.
+    def model(self, assumed: Iterable[int], one_of: Iterable[int] | None = None) -> Model | None:
+        """Values for which all literals are true that are ASSUMED, and one of some more; None if there are none.
 
         Raises:
             Undecided: it takes too long.
         """
-        asked = self.new()
-        self.add([-asked, *one_of])
+        assumed = [*assumed]
+        if one_of is not None:
+            asked = self.new()
+            self.add([-asked, *one_of])
+            assumed.append(asked)
         self._solver.conf_budget(self._conflicts)
-        found = self._solver.solve_limited(assumptions=[*assumed, asked])
+        found = self._solver.solve_limited(assumptions=assumed)
         if found is None:
             raise Undecided
         values: list[int] = self._solver.get_model() if found else []
-        self.add([-asked])
-        if not found:
-            return None
-        known = {gate: values[at - 1] > 0 for gate, at in self._literals.items() if at <= len(values)}
-        return Model(self._graph, known)
+        if one_of is not None:
+            self.add([-asked])
+        return Model(self._graph, self._literals, values) if found else None
 
     def _of(self, edge: int) -> int:
         literal = self._literals[edge >> 1]

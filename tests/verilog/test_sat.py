@@ -49,13 +49,32 @@ def test_the_solver_finds_values_for_which_a_function_is_true_and_none_where_the
         for edge, values in known.items():
             for at, state in enumerate(STATES):
                 assumed = [solver.literal(bit ^ (not value)) for bit, value in zip(bits, state, strict=True)]
-                model = solver.model([solver.literal(edge)], assumed)
+                model = solver.model(assumed, [solver.literal(edge)])
                 assert (model is not None) == values[at]
                 if model is not None:
                     assert [model[bit] for bit in bits] == [*state]
                     assert all(model[other] == its[at] for other, its in known.items())
-            found = solver.model([solver.literal(edge)], [])
+            found = solver.model([solver.literal(edge)])
             assert (found is not None) == any(values)
+
+
+def test_what_causes_a_value_is_enough_for_it_whatever_other_bits_are():
+    seed = random.SystemRandom().getrandbits(32)
+    print(f"seed {seed}")
+    graph = Graph()
+    known = functions(graph, random.Random(seed), 200)
+    places = {bit >> 1: at for at, bit in enumerate([*known][:3])}
+    sizes = set()
+    with Solver(graph) as solver:
+        for edge, values in known.items():
+            model = solver.model([solver.literal(edge)])
+            if model is not None:
+                cause = model.cause([edge])
+                alike = [at for at, s in enumerate(STATES) if all(s[places[one]] == its for one, its in cause.items())]
+                assert alike
+                assert all(values[at] for at in alike)
+                sizes.add(len(cause))
+    assert {1, 2} <= sizes
 
 
 def test_a_search_that_takes_too_long_is_given_up():
@@ -70,4 +89,4 @@ def test_a_search_that_takes_too_long_is_given_up():
                 for other in place[:at]:
                     solver.add([-solver.literal(one), -solver.literal(other)])
         with pytest.raises(Undecided):
-            solver.model([solver.literal(TRUE)], [])
+            solver.model([solver.literal(TRUE)])
