@@ -51,7 +51,7 @@ def proven_equivalent(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> frozens
         # The tools see no other folder's files where that is a temporary one.
         (directory / FLAT).write_text((drawn.directory / FLAT).read_text())
         (directory / _SCRIPT).write_text("".join(f"{mutant.command}\n" for mutant in mutants))
-        steps = f"read_rtlil {FLAT}; delete t:$meminit t:$meminit_v2; script {_SCRIPT}; {TO_GATES}; write_json {_GATES}"
+        steps = f"read_rtlil {FLAT}; script {_SCRIPT}; {TO_GATES}; write_json {_GATES}"
         tools.run(tools.YOSYS, ["-q", "-p", steps], directory, lambda line: None)
         netlist = GateNetlist(json.loads((directory / _GATES).read_text())["modules"][drawn.module])
         for file in (FLAT, _GATES):

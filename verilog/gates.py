@@ -15,8 +15,11 @@ __all__ = ["TO_GATES", "Bit", "Copy", "GateNetlist"]
 Bit: TypeAlias = "int | str"
 Cell: TypeAlias = dict[str, Any]
 
-TO_GATES: Final = "opt_clean; pmuxtree; simplemap; techmap; simplemap; opt_clean"
-"""Yosys' commands that make gates of a netlist."""
+TO_GATES: Final = (
+    "memory_collect; memory_map -rom-only; memory_unpack; delete t:$meminit t:$meminit_v2; "
+    "opt_clean; pmuxtree; simplemap; techmap; simplemap; opt_clean"
+)
+"""Yosys' commands that make gates of a netlist, and of tables that nobody writes; words of memories begin unknown."""
 
 _REGISTER: Final = "$_DFF_P_"
 _READS: Final = ("$memrd", "$memrd_v2")

@@ -73,7 +73,7 @@ class Model:
                 waiting += [gate, *left]
             elif gate not in costs:
                 ways = [(sum(costs[one] for one in way), way) for way in self._enough(gate)]
-                costs[gate], needs[gate] = min(ways, default=(1, ()))
+                costs[gate], needs[gate] = min(ways, default=(int(gate > 0), ()))
         return needs
 
     def _enough(self, gate: int) -> list[tuple[int, ...]]:
