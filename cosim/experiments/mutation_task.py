@@ -347,11 +347,11 @@ class MutationTask:
         )
 
     def checks_of(self, component: str) -> list[int]:
-        """Numbers of those that a mutant of this component of the node goes through."""
+        """Numbers of those that a mutant of this component of the node goes through; all, if it is of none."""
         return [
             number
             for number in range(1, self.checks + 1)
-            if (aim := _aim(number)) is None or any(part in component for part in aim.of)
+            if (aim := _aim(number)) is None or not component or any(part in component for part in aim.of)
         ]
 
     @property

@@ -49,7 +49,10 @@ def test_behind_them_come_others_for_each_component_of_what_it_has_to_do_with():
     assert cycles_of("port_1.counters", LATER) == 3_000_000
     assert cycles_of("agent_port.agent.decode", LATER) == 2_400_000
     assert cycles_of("congestion_2", LATER) == 1_800_000
-    assert cycles_of("", LATER) == 600_000
+
+
+def test_what_is_of_no_component_has_to_do_with_all():
+    assert TASK.checks_of("") == [*OPTIONS]
 
 
 def test_the_last_are_four_of_each_of_what_is_rare_elsewhere():
