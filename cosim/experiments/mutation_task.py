@@ -291,7 +291,6 @@ _ROUND: Final = (
 Besides, counters are read as often as may be while links are stuck, or are near the end of their 64 bits, hosts stall
 for long, so that copies wait, or one head after the other does for too long, and nodes are reset all the time."""
 
-_ROUNDS: Final = 6
 _RARE: Final = (
     _Aim(_is_for_late_lists, _FULL_LOAD, times=15, of=("vl_arbiter",)),
     _Aim(_is_for_late_stalls, _FULL_LOAD, of=("output", "head_of_queue")),
@@ -308,7 +307,8 @@ _RARE: Final = (
 )
 """Of what no other has, or seldom, in turn behind all of those."""
 
-_RARE_ROUNDS: Final = 4
+_LATER: Final = (*_ROUND * 6, *_RARE * 4)
+"""Behind the first."""
 
 
 @dataclass(frozen=True)
@@ -326,7 +326,7 @@ class MutationTask:
     node: Literal["switch", "adapter"] = "switch"
     count: int = 1_000
     seed: int = 1
-    checks: int = _FIRST_COUNT + _ROUNDS * len(_ROUND) + _RARE_ROUNDS * len(_RARE)
+    checks: int = _FIRST_COUNT + len(_LATER)
     cycles: int = 20_000
 
     def options(self, number: int) -> CheckOptions:
@@ -362,10 +362,7 @@ class MutationTask:
 
 def _aim(number: int) -> _Aim | None:
     """What a check asks most of, if anything."""
-    if number <= _FIRST_COUNT:
-        return _FIRST.get(number)
-    later, in_rounds = number - _FIRST_COUNT - 1, _ROUNDS * len(_ROUND)
-    return _ROUND[later % len(_ROUND)] if later < in_rounds else _RARE[(later - in_rounds) % len(_RARE)]
+    return _FIRST.get(number) if number <= _FIRST_COUNT else _LATER[number - _FIRST_COUNT - 1]
 
 
 @cache
