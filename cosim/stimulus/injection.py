@@ -38,7 +38,7 @@ from cosim.stimulus.random_links import (
     sweeps,
 )
 from cosim.stimulus.random_mads import has_mads, random_mad_controls
-from cosim.stimulus.random_overruns import random_overruns
+from cosim.stimulus.random_overruns import has_overrun_bursts, random_overrun_bursts, random_overruns
 from cosim.stimulus.random_rare_settings import (
     has_late_lists,
     has_late_stalls,
@@ -264,6 +264,8 @@ def random_controls(
             random_mad_controls(topology, seed, start, end),
             sweeps(topology, Random(f"{seed}/sweeps"), start, end),
         ]
+        if has_overrun_bursts(seed):
+            streams.append(random_overrun_bursts(topology, Random(f"{seed}/bursts"), start, end, count))
         if has_narrow_cables(seed):
             streams.append(random_narrow_cables(topology, Random(f"{seed}/cables"), start, end, count))
         if has_read_backs(seed):

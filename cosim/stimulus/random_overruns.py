@@ -9,14 +9,19 @@ from math import inf
 from random import Random
 from typing import Final
 
-from cosim.stimulus.bus_bring_up import write_port
-from cosim.stimulus.random_settings import due, random_times
-from cosim.stimulus.row_errors import forged_flow_control
+from cosim.stimulus.bus_bring_up import write, write_port
+from cosim.stimulus.random_settings import due, random_times, switch_ports
+from cosim.stimulus.row_errors import forged_flow_control, in_idle_data
 from cosim.topology.topology import Port, Topology
+from wire import registers
+from wire.codes import LNH, max_pkt_len, mtu_code
+from wire.crc import vcrc
+from wire.headers import LRH
 from wire.registers import PortRegister
 from wire.stimulus import Control, Operation, injection_target
+from wire.symbols import Row, frame_data_packet
 
-__all__ = ["random_overruns"]
+__all__ = ["has_overrun_bursts", "random_overrun_bursts", "random_overruns"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with overruns of this kind."""
@@ -28,6 +33,30 @@ _USUAL_PERIOD_BITS: Final = 14
 _LEAST_USUAL_PERIOD: Final = 1_000
 _FORGED_IN_A_PERIOD: Final = 4
 _MOST_OVERRUN_ERRORS: Final = 5
+
+_BURSTS_SHARE: Final = 0.02
+"""Of the runs, those with bursts of packets for which there is no room."""
+
+_BURSTS_GAP: Final = (500, 4_000)
+_FILL_CYCLES: Final = (1_000, 2_000)
+"""From when hosts take nothing to when switches' buffers are full."""
+
+_STALL_CYCLES: Final = 100
+_BURSTS: Final = (2, 6)
+_BURST_PERIOD_ROWS: Final = (5, 14)
+_BURST_PERIODS: Final = (28, 40)
+"""A count of 4 bits comes to its end in two thirds of them."""
+
+_PACKET_ROWS: Final = 4
+"""With an idle one, for what else there is in a cycle."""
+
+_LOOK_SHARE: Final = 0.12
+"""Of the packets, those before which somebody looks at what is counted."""
+
+_LATE_SHARE: Final = 2 / 3
+"""Of the bursts, those in which OVERRUN_ERRORS becomes another when so much of it is over."""
+
+_LATE_OVERRUN_ERRORS: Final = (2, 15)
 
 
 def random_overruns(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:
@@ -71,5 +100,77 @@ def _overrun(topology: Topology, random: Random, port: Port, start: int, end: in
             yield Control(now, Operation.INJECT, injection_target(*link), forged_flow_control(random).args())
     for node in stalled:
         yield Control(end, Operation.RECV_STALL, node)
+    yield _usual_period(topology, random, port, end)
+
+
+def _usual_period(topology: Topology, random: Random, port: Port, cycle: int) -> Control:
     usual = _LEAST_USUAL_PERIOD + random.getrandbits(_USUAL_PERIOD_BITS)
-    yield write_port(topology, end, port, PortRegister.FCP_PERIOD, usual)
+    return write_port(topology, cycle, port, PortRegister.FCP_PERIOD, usual)
+
+
+def has_overrun_bursts(seed: int) -> bool:
+    """Whether there are overruns in one flow control period after the other, where there are errors."""
+    return Random(f"{seed}/packets without room").random() < _BURSTS_SHARE
+
+
+def random_overrun_bursts(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Hosts take nothing until the buffers of switches are full; then one of their ports after the other gets packets
+    without room, in one short flow control period after the other."""
+    ports, free = switch_ports(topology), start
+    for cycle in random_times(random, _BURSTS_GAP, start, end) if ports else ():
+        if cycle < free:
+            continue
+        free = cycle + random.randint(*_FILL_CYCLES)
+        for now in range(cycle, free, _STALL_CYCLES):
+            yield from _stalls(topology, now)
+        for _ in range(random.randint(*_BURSTS)):
+            count["overrun"] += 1
+            burst = list(_burst(topology, random, random.choice(ports), free))
+            yield from burst
+            free = burst[-1].cycle + 1
+        yield from (Control(free, Operation.RECV_STALL, topology.index[host]) for host in topology.lids)
+
+
+def _stalls(topology: Topology, cycle: int) -> Iterator[Control]:
+    """Of all hosts, again and again: other stalls of theirs end meanwhile."""
+    for host in topology.lids:
+        every_vl = (1 << topology.fabric.nodes[host].vls) - 1
+        yield Control(cycle, Operation.RECV_STALL, topology.index[host], (every_vl, 0, 0, 0))
+
+
+def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterator[Control]:
+    """At one port; OVERRUN_ERRORS is never or at once, and then at times what has been passed long before.
+
+    What is counted is read, and then 0: it has few bits.
+    """
+    link, pitch = topology.link_at(port), topology.pace(port)
+    assert link is not None
+    toward, period = injection_target(*link) ^ 1, random.randint(*_BURST_PERIOD_ROWS)
+    yield write_port(topology, start, port, PortRegister.FCP_PERIOD, period * pitch)
+    yield write_port(topology, start, port, PortRegister.OVERRUN_ERRORS, random.randint(0, 1))
+    packets = period * random.randint(*_BURST_PERIODS) // _PACKET_ROWS
+    late = int(packets * _LATE_SHARE) if random.random() < _LATE_SHARE else packets
+    vl, cycle = random.randrange(topology.vls(port)), -(-start // pitch) * pitch
+    for number in range(packets):
+        if number == late:
+            errors = random.randint(*_LATE_OVERRUN_ERRORS)
+            yield write_port(topology, cycle, port, PortRegister.OVERRUN_ERRORS, errors)
+        if random.random() < _LOOK_SHARE:
+            yield from _stalls(topology, cycle)
+            address = registers.port_address(port.number, registers.Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS)
+            yield Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
+            yield write(cycle, topology.index[port.node], address, 0)
+        for row, injection in enumerate(in_idle_data(_short_for_long(topology, random, port, vl))):
+            yield Control(cycle + row * pitch, Operation.INJECT, toward, injection.args())
+        cycle += _PACKET_ROWS * pitch
+    yield _usual_period(topology, random, port, cycle)
+
+
+def _short_for_long(topology: Topology, random: Random, port: Port, vl: int) -> list[Row]:
+    """A packet of three rows from a port on to another, which says to be as long as the switch takes any."""
+    lids = [lid for lid, output in topology.tables[port.node].items() if output not in (0, port.number)]
+    length = max_pkt_len(mtu_code(topology.fabric.nodes[port.node].mtu))
+    body = LRH.pack(vl=vl, sl=random.getrandbits(4), lnh=LNH.IBA_LOCAL, dlid=random.choice(lids), pkt_len=length)
+    return frame_data_packet(body + vcrc(body))
