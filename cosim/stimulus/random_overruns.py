@@ -38,13 +38,13 @@ _BURSTS_SHARE: Final = 0.02
 """Of the runs, those with bursts of packets for which there is no room."""
 
 _BURSTS_GAP: Final = (500, 4_000)
-_FILL_CYCLES: Final = (1_000, 2_000)
+_FILL_CYCLES: Final = (2_000, 5_000)
 """From when hosts take nothing to when switches' buffers are full."""
 
 _STALL_CYCLES: Final = 100
-_BURSTS: Final = (2, 6)
-_BURST_PERIOD_ROWS: Final = (5, 14)
-_BURST_PERIODS: Final = (28, 40)
+_BURSTS: Final = (4, 12)
+_BURST_PERIOD_ROWS: Final = (7, 14)
+_BURST_PERIODS: Final = (30, 50)
 """A count of 4 bits comes to its end in two thirds of them."""
 
 _PACKET_ROWS: Final = 4
@@ -52,9 +52,6 @@ _PACKET_ROWS: Final = 4
 
 _LOOK_SHARE: Final = 0.12
 """Of the packets, those before which somebody looks at what is counted."""
-
-_LATE_SHARE: Final = 2 / 3
-"""Of the bursts, those in which OVERRUN_ERRORS becomes another when so much of it is over."""
 
 _LATE_OVERRUN_ERRORS: Final = (2, 15)
 
@@ -141,7 +138,7 @@ def _stalls(topology: Topology, cycle: int) -> Iterator[Control]:
 
 
 def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterator[Control]:
-    """At one port; OVERRUN_ERRORS is never or at once, and then at times what has been passed long before.
+    """At one port; OVERRUN_ERRORS counts none or each, and then as many as have been long before.
 
     What is counted is read, and then 0: it has few bits.
     """
@@ -151,10 +148,9 @@ def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterat
     yield write_port(topology, start, port, PortRegister.FCP_PERIOD, period * pitch)
     yield write_port(topology, start, port, PortRegister.OVERRUN_ERRORS, random.randint(0, 1))
     packets = period * random.randint(*_BURST_PERIODS) // _PACKET_ROWS
-    late = int(packets * _LATE_SHARE) if random.random() < _LATE_SHARE else packets
     vl, cycle = random.randrange(topology.vls(port)), -(-start // pitch) * pitch
     for number in range(packets):
-        if number == late:
+        if number == packets * 2 // 3:
             errors = random.randint(*_LATE_OVERRUN_ERRORS)
             yield write_port(topology, cycle, port, PortRegister.OVERRUN_ERRORS, errors)
         if random.random() < _LOOK_SHARE:
@@ -171,6 +167,7 @@ def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterat
 def _short_for_long(topology: Topology, random: Random, port: Port, vl: int) -> list[Row]:
     """A packet of three rows from a port on to another, which says to be as long as the switch takes any."""
     lids = [lid for lid, output in topology.tables[port.node].items() if output not in (0, port.number)]
+    dlid = random.choice(lids or [0])
     length = max_pkt_len(mtu_code(topology.fabric.nodes[port.node].mtu))
-    body = LRH.pack(vl=vl, sl=random.getrandbits(4), lnh=LNH.IBA_LOCAL, dlid=random.choice(lids), pkt_len=length)
+    body = LRH.pack(vl=vl, sl=random.getrandbits(4), lnh=LNH.IBA_LOCAL, dlid=dlid, pkt_len=length)
     return frame_data_packet(body + vcrc(body))

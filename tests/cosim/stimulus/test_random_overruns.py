@@ -1,16 +1,21 @@
 """Receive buffers that run over: forged credits of adapters and switches whose packets nobody takes."""
 
 from collections import Counter, defaultdict
+from itertools import count
 from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
-from cosim.stimulus.random_overruns import random_overruns
+from cosim.stimulus.injection import is_calm, random_controls
+from cosim.stimulus.random_overruns import has_overrun_bursts, random_overrun_bursts, random_overruns
+from cosim.stimulus.row_errors import starts_data
+from wire import registers
 from wire.registers import PortRegister, place_of_address
 from wire.stimulus import Injection, Operation, Trigger, injection_target
 
 TOPOLOGY = check_experiment(CheckOptions(ports=3, cycles=20_000, sim="model")).topology
 SEED_WITHOUT, SEED = 2, 1
 CYCLES = 1_000_000
+ACCESSES = (Operation.BUS_READ, Operation.BUS_WRITE)
 
 
 def test_some_runs_have_none():
@@ -51,3 +56,39 @@ def test_the_number_of_periods_that_are_too_many_changes_meanwhile_and_the_perio
     assert errors == set(range(6))
     for values in periods.values():
         assert all(short < 1_000 <= usual for short, usual in zip(values[::2], values[1::2], strict=True))
+
+
+def test_in_some_runs_there_are_packets_without_room_in_more_periods_than_a_count_of_them_has():
+    controls = list(random_overrun_bursts(TOPOLOGY, Random(SEED), 0, CYCLES, Counter()))
+    cycles = [one.cycle for one in controls]
+    assert cycles == sorted(cycles)
+    period, begun, packets, passed = 0, 0, 0, []
+    for one in controls:
+        if one.operation == Operation.INJECT:
+            packets += starts_data(Injection.of(one.args))
+        if one.operation != Operation.BUS_WRITE:
+            continue
+        match place_of_address(one.args[0])[1]:
+            case PortRegister.FCP_PERIOD:
+                period, begun, packets = one.args[1], one.cycle, 0
+            case PortRegister.OVERRUN_ERRORS if one.args[1] > 1:
+                passed.append((one.cycle - begun) // period)
+                assert packets > passed[-1], "at least one in a period"
+    assert len(passed) > 100
+    assert min(passed) > 16
+
+
+def test_meanwhile_what_is_counted_is_read_and_begins_anew():
+    given = list(random_overrun_bursts(TOPOLOGY, Random(SEED), 0, CYCLES, Counter()))
+    excessive = registers.Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS
+    accesses = [one for one in given if place_of_address(one.args[0])[1] == excessive]
+    looked, cleared = ([one for one in accesses if one.operation == operation] for operation in ACCESSES)
+    assert len(looked) == len(cleared) > 500
+    assert all(one.args[1] == 0 for one in cleared)
+
+
+def test_these_are_in_few_runs():
+    for has_them in (True, False):
+        seed = next(seed for seed in count(1) if has_overrun_bursts(seed) == has_them and is_calm(seed))
+        given = random_controls(TOPOLOGY, seed, 0, 20_000, errors=True)
+        assert any(one.operation == Operation.INJECT for one in given) == has_them
