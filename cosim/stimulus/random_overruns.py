@@ -106,7 +106,7 @@ def _usual_period(topology: Topology, random: Random, port: Port, cycle: int) ->
 
 
 def has_overrun_bursts(seed: int) -> bool:
-    """Whether there are overruns in one flow control period after the other, where there are errors."""
+    """Whether there are overruns in one flow control period after the other, where links have no other errors."""
     return Random(f"{seed}/packets without room").random() < _BURSTS_SHARE
 
 
