@@ -22,7 +22,13 @@ from cosim.stimulus.random_groups import random_group
 from cosim.stimulus.random_packets import random_p_key
 from cosim.stimulus.random_settings import due, random_times
 from cosim.stimulus.random_smps import Repair, SetSoFar, random_smp_content
-from cosim.stimulus.rare_fields import has_rare_fields, rare_grh, rare_lease_second
+from cosim.stimulus.rare_fields import (
+    has_long_leases,
+    has_rare_fields,
+    leased_second,
+    rare_grh,
+    rare_lease_second,
+)
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import (
@@ -313,7 +319,10 @@ def _posted(topology: Topology, seed: int, start: int, end: int) -> Iterator[_Po
     hosts = list(topology.lids)
     gap = _gap(random)
     rare = Random(f"{seed}/fields of MADs") if has_rare_fields(seed) else None
-    so_far: defaultdict[str, SetSoFar] = defaultdict(partial(SetSoFar, mostly=mostly_about(seed), rare=rare))
+    leased = Random(f"{seed}/leases of M_Keys") if has_long_leases(seed) else None
+    so_far: defaultdict[str, SetSoFar] = defaultdict(
+        partial(SetSoFar, mostly=mostly_about(seed), rare=rare, leased=leased)
+    )
     for number, cycle in enumerate(random_times(random, gap, start, end) if has_mads(seed) else ()):
         host = random.choice(hosts)
         yield _Posted(cycle, host, random_mad(topology, random, host, number, so_far))
@@ -336,7 +345,8 @@ def random_mad_controls(topology: Topology, seed: int, start: int, end: int) -> 
         return iter(())
     random = Random(f"{seed}/repairs")
     rare = Random(f"{seed}/seconds of leases") if has_rare_fields(seed) else None
-    streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, rare, start, end)
+    leased = Random(f"{seed}/seconds of long leases") if has_long_leases(seed) else None
+    streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, rare, leased, start, end)
     return heapq.merge(*streams, key=attrgetter("cycle"))
 
 
@@ -350,7 +360,9 @@ def _repairs(topology: Topology, random: Random, seed: int, start: int, end: int
     yield from due(waiting, inf)
 
 
-def _sweeps(topology: Topology, random: Random, rare: Random | None, start: int, end: int) -> Iterator[Control]:
+def _sweeps(
+    topology: Topology, random: Random, rare: Random | None, leased: Random | None, start: int, end: int
+) -> Iterator[Control]:
     """Again and again LIDs, forwarding tables and what would keep a port or its packets out for good."""
     for first in range(start, end, _SWEEP_CYCLES):
         cycle = first
@@ -358,6 +370,8 @@ def _sweeps(topology: Topology, random: Random, rare: Random | None, start: int,
             index, is_switch = topology.index[name], isinstance(node, SwitchParameters)
             usual = random.choice((*_LEASE_SECONDS, random.randint(1, _MOST_LEASE_SECOND)))
             second = rare_lease_second(rare) if rare else usual
+            if leased:
+                second = leased_second(leased)
             writes = [(registers.node_address(NodeRegister.LEASE_SECOND), second)]
             if is_switch:
                 table = {**topology.tables[name], **agent_routes(topology, name)}

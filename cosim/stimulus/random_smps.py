@@ -13,7 +13,13 @@ from typing import Final, NamedTuple, TypeAlias
 
 from cosim.stimulus.agents import agent_lids, agent_routes
 from cosim.stimulus.random_packets import random_p_key
-from cosim.stimulus.rare_fields import RARE_PORT_0_SHARE, with_rare_fields
+from cosim.stimulus.rare_fields import (
+    LEASED_PORT_0_SHARE,
+    RARE_PORT_0_SHARE,
+    leased_m_key,
+    with_long_lease,
+    with_rare_fields,
+)
 from cosim.topology.topology import Port, Topology
 from wire import registers
 from wire.codes import LID_MULTICAST_MAX, LID_MULTICAST_MIN, P_KEY_DEFAULT, VL15, PortState, mtu_code, operational_vls
@@ -147,15 +153,19 @@ class SetSoFar:
         places: attributes and modifiers of the last Sets.
         mostly: what most SMPs are about, if there is such an attribute.
         rare: draws fields that are rare elsewhere, if there are such.
+        leased: draws leases of a few seconds but for a bit, and M_Keys that begin and end them, likewise.
     """
 
     m_keys: deque[int] = field(default_factory=lambda: deque((0,), maxlen=_MOST_KEYS))
     places: deque[tuple[int, int]] = field(default_factory=lambda: deque(maxlen=_MOST_SET))
     mostly: SmaAttribute | None = None
     rare: Random | None = None
+    leased: Random | None = None
 
     def m_key(self, random: Random) -> int:
         """Of an SMP, mostly the one that was set last."""
+        if self.leased:
+            return leased_m_key(self.leased)
         m_key = self.m_keys[-1] if random.random() < _LAST_KEY_SHARE else random.choice((*self.m_keys, *M_KEYS))
         return m_key ^ 1 << random.randrange(_M_KEY_BITS) if random.random() < _NEAR_KEY_SHARE else m_key
 
@@ -181,6 +191,8 @@ def random_smp_content(topology: Topology, random: Random, node: str, so_far: Se
         port_0_share = _PORT_0_SHARE if so_far.mostly is None else _MOSTLY_PORT_0_SHARE
         if so_far.rare:
             port_0_share = RARE_PORT_0_SHARE
+        if so_far.leased:
+            port_0_share = LEASED_PORT_0_SHARE
         modifier = _modifier(topology, random, node, attribute, port_0_share)
     if random.random() >= set_share:
         data = random.choice((b"", random.randbytes(SMP_DATA_BYTES)))
@@ -189,6 +201,8 @@ def random_smp_content(topology: Topology, random: Random, node: str, so_far: Se
     made: _Data = (random.randbytes(SMP_DATA_BYTES), ()) if make is None else make(topology, random, node, modifier)
     if so_far.rare and attribute == SmaAttribute.PORT_INFO:
         made = with_rare_fields(so_far.rare, made[0], topology.fabric.nodes[node].mtu), made[1]
+    if so_far.leased and attribute == SmaAttribute.PORT_INFO:
+        made = with_long_lease(so_far.leased, made[0]), made[1]
     content = SmpContent(MadMethod.SET, attribute, modifier, *made)
     port = PORT_INFO_MODIFIER["port"].read(modifier.to_bytes(4, "big"))
     so_far.note(content, is_own_port=port == 0 or not _is_switch(topology, node))

@@ -1,4 +1,4 @@
-"""What MADs and their agents have seldom: whole GRHs, seconds of leases with a high bit, MTUs that there are not."""
+"""What MADs and their agents have seldom: whole GRHs, leases with a high bit, MTUs that there are not."""
 
 from __future__ import annotations
 
@@ -9,7 +9,18 @@ from wire.codes import mtu_code
 from wire.headers import GRH
 from wire.port_info import PORT_INFO
 
-__all__ = ["RARE_PORT_0_SHARE", "has_rare_fields", "rare_grh", "rare_lease_second", "with_rare_fields"]
+__all__ = [
+    "LEASED_PORT_0_SHARE",
+    "RARE_PORT_0_SHARE",
+    "has_long_leases",
+    "has_rare_fields",
+    "leased_m_key",
+    "leased_second",
+    "rare_grh",
+    "rare_lease_second",
+    "with_long_lease",
+    "with_rare_fields",
+]
 
 _SHARE: Final = 0.02
 """Of the runs, those with such fields, where there are MADs."""
@@ -27,6 +38,21 @@ _MOST_SECONDS: Final = (20, 200, 2_000)
 _HIGH_BITS: Final = (*range(11, 32), *[20, 21, 22] * 14)
 _LOW_ALONE_SHARE: Final = 0.2
 """Of the seconds of leases, those without a high bit, whose leases run out."""
+
+_LEASES_SHARE: Final = 0.02
+"""Of the runs, those with leases of a few seconds but for a bit, where there are MADs."""
+
+LEASED_PORT_0_SHARE: Final = 0.8
+"""Of modifiers of PortInfo at a switch, those of the port that manages it, which has the lease."""
+
+_LEASED_SECONDS: Final = (50, 300)
+"""Of so many cycles that two or three of them are over when the next SMP comes."""
+
+_FEW_SECONDS: Final = (2, 3)
+_PERIOD_BITS: Final = range(4, PORT_INFO["m_key_lease_period"].width)
+_WRONG_KEY_SHARE: Final = 0.5
+_PROTECTS: Final = (1, 2, 3, 3)
+"""A wrong key shows whether they have become 0."""
 
 
 def has_rare_fields(seed: int) -> bool:
@@ -51,3 +77,30 @@ def with_rare_fields(random: Random, port_info: bytes, most_mtu: int) -> bytes:
     if random.random() >= _NO_MTU_SHARE:
         return data
     return PORT_INFO["neighbor_mtu"].write(data, random.choice((0, mtu_code(most_mtu) + 1)))
+
+
+def has_long_leases(seed: int) -> bool:
+    """Whether M_Keys have leases that outlast most of what comes, by one bit of their period."""
+    return Random(f"{seed}/high bit of a lease").random() < _LEASES_SHARE
+
+
+def leased_m_key(random: Random) -> int:
+    """Of an SMP there: right, or wrong."""
+    return _M_KEY ^ (random.getrandbits(64) if random.random() < _WRONG_KEY_SHARE else 0)
+
+
+def leased_second(random: Random) -> int:
+    """Of such leases."""
+    return random.randint(*_LEASED_SECONDS)
+
+
+def with_long_lease(random: Random, port_info: bytes) -> bytes:
+    """A PortInfo with the M_Key, protected, and a lease of that kind."""
+    values = {
+        "m_key": _M_KEY,
+        "m_key_protect_bits": random.choice(_PROTECTS),
+        "m_key_lease_period": random.randint(*_FEW_SECONDS) | 1 << random.choice(_PERIOD_BITS),
+    }
+    for name, value in values.items():
+        port_info = PORT_INFO[name].write(port_info, value)
+    return port_info

@@ -8,7 +8,7 @@ from random import Random
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.random_mads import has_many_mads, random_mad_controls, random_mad_packets
 from cosim.stimulus.random_smps import SetSoFar, random_smp_content
-from cosim.stimulus.rare_fields import has_rare_fields
+from cosim.stimulus.rare_fields import has_long_leases, has_rare_fields
 from wire.codes import LNH, mtu_code
 from wire.headers import GRH, LRH
 from wire.mad import MadMethod
@@ -64,3 +64,25 @@ def test_in_the_same_runs_seconds_of_leases_are_short_but_for_a_high_bit() -> No
     rare = seconds(seed_of_many(rare=True))
     assert all((second >> 11).bit_count() <= 1 for second in rare)
     assert all(sum(second >> bit == 1 for second in rare) > 5 for bit in (20, 21, 22))
+
+
+def test_in_some_runs_leases_would_soon_end_but_for_any_one_high_bit_and_keys_are_right_or_wrong() -> None:
+    random, so_far = Random(1), SetSoFar(leased=Random(1))
+    contents = [random_smp_content(TOPOLOGY, random, "S", so_far) for _ in range(2_000)]
+    of_sets = [one for one in contents if one.method == MadMethod.SET and one.attribute_id == SmaAttribute.PORT_INFO]
+    periods = [PORT_INFO["m_key_lease_period"].read(one.data) for one in of_sets]
+    assert {period & 15 for period in periods} == {2, 3}
+    assert {period >> 4 for period in periods} == {1 << bit for bit in range(12)}
+    assert all(PORT_INFO["m_key_protect_bits"].read(one.data) for one in of_sets)
+    (own,) = {PORT_INFO["m_key"].read(one.data) for one in of_sets}
+    right = sum(so_far.m_key(random) == own for _ in range(1_000))
+    assert 300 < right < 700
+
+
+def test_in_the_same_runs_seconds_of_leases_are_over_before_many_smps_have_come() -> None:
+    address = node_address(NodeRegister.LEASE_SECOND)
+    for has_them in (True, False):
+        seed = next(seed for seed in count(1) if has_many_mads(seed) and has_long_leases(seed) is has_them)
+        controls = random_mad_controls(TOPOLOGY, seed, 0, CYCLES)
+        seconds = [one.args[1] for one in controls if one.args[0] == address]
+        assert all(50 <= second <= 300 for second in seconds) is has_them
