@@ -43,12 +43,12 @@ _FILL_CYCLES: Final = (2_000, 5_000)
 
 _STALL_CYCLES: Final = 100
 _BURSTS: Final = (4, 12)
-_BURST_PERIOD_ROWS: Final = (7, 14)
+_BURST_PERIOD_ROWS: Final = (8, 15)
 _BURST_PERIODS: Final = (30, 50)
 """A count of 4 bits comes to its end in two thirds of them."""
 
-_PACKET_ROWS: Final = 4
-"""With an idle one, for what else there is in a cycle."""
+_PACKET_ROWS: Final = 5
+"""With idle ones: what else is given in a cycle of a burst comes late."""
 
 _LOOK_SHARE: Final = 0.12
 """Of the packets, those before which somebody looks at what is counted."""
