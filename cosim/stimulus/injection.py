@@ -40,8 +40,10 @@ from cosim.stimulus.random_links import (
 from cosim.stimulus.random_mads import has_mads, random_mad_controls
 from cosim.stimulus.random_overruns import has_overrun_bursts, random_overrun_bursts, random_overruns
 from cosim.stimulus.random_rare_settings import (
+    has_generous_limits,
     has_late_lists,
     has_late_stalls,
+    has_lone_weights,
     has_narrow_cables,
     has_read_backs,
     random_late_lists,
@@ -201,8 +203,8 @@ def random_controls(
     if errors and has_whole_counters(seed):
         streams.append(random_whole_counters(topology, Random(f"{seed}/halves"), start, end, count))
     streams.append(random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
-    if has_late_lists(seed):
-        streams.append(random_late_lists(topology, Random(f"{seed}/arbitration"), start, end))
+    if has_late_lists(seed) or has_generous_limits(seed) or has_lone_weights(seed):
+        streams.append(random_late_lists(topology, seed, start, end))
     else:
         streams.append(random_arbitration(topology, seed, start, end))
     streams.append(random_congestion(topology, seed, start, end))

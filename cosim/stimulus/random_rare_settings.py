@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import inf
 from random import Random
-from typing import Final
+from typing import Final, NamedTuple
 
 from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.random_settings import due, random_times, switch_ports
@@ -21,8 +21,10 @@ from wire.stimulus import Control, Operation
 from wire.vl_arbitration import VlWeight
 
 __all__ = [
+    "has_generous_limits",
     "has_late_lists",
     "has_late_stalls",
+    "has_lone_weights",
     "has_narrow_cables",
     "has_read_backs",
     "random_late_lists",
@@ -38,6 +40,11 @@ _GAP: Final = (20_000, 60_000)
 _HIGH_LIMITS: Final = (6, 18)
 """A high list has its turn for so long, in units of 4,096 bytes, that several packets and both VLs do."""
 
+_LONG_LIMITS: Final = (17, 24)
+"""What is left of these has bits that are never set where the largest packets are counted, or shorter turns."""
+
+_LONE_GAP: Final = (500, 3_000)
+_LONE_LIMITS: Final = (0, 6)
 _WEIGHTS: Final = (1, 40)
 _STALL_COUNTS: Final = (3, 4)
 _NARROW_GAP: Final = (5_000, 20_000)
@@ -57,24 +64,59 @@ def has_late_lists(seed: int) -> bool:
     return Random(f"{seed}/late lists").random() < _SHARE
 
 
-def random_late_lists(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+def has_generous_limits(seed: int) -> bool:
+    """Whether there are such lists, and limits of more than a thousand blocks are spent."""
+    return Random(f"{seed}/generous limits").random() < _SHARE
+
+
+def has_lone_weights(seed: int) -> bool:
+    """Whether VL arbitration lists have a single entry of each VL that counts, anywhere."""
+    return Random(f"{seed}/lone weights").random() < _SHARE
+
+
+class _Lists(NamedTuple):
+    """How often lists change, limits of the high ones, and what makes so many entries for so many VLs."""
+
+    gap: tuple[int, int]
+    limits: tuple[int, int]
+    entries: Callable[[Random, int, int], list[VlWeight]]
+
+
+def random_late_lists(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
     """Both lists of a port at once, which stay for long: what is left of a high one comes to its end."""
     ports, free = [port for port in topology.linked_ports() if topology.fabric.nodes[port.node].vls > 1], start
-    later = ((cycle, random.choice(ports)) for cycle in random_times(random, _GAP, start, end)) if ports else ()
+    random, lists = Random(f"{seed}/arbitration"), _Lists(_GAP, _HIGH_LIMITS, _late_entries)
+    if has_generous_limits(seed):
+        lists = lists._replace(limits=_LONG_LIMITS)
+    elif has_lone_weights(seed):
+        lists = _Lists(_LONE_GAP, _LONE_LIMITS, _lone_entries)
+    later = ((cycle, random.choice(ports)) for cycle in random_times(random, lists.gap, start, end)) if ports else ()
     for cycle, port in (*((start, port) for port in ports), *later):
         vls, node = topology.fabric.nodes[port.node].vls, topology.index[port.node]
         free = max(cycle, free)
         for first in (registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH):
-            entries = vl_arbitration_entries(vls)
-            empty = random.choice((0, random.randint(0, entries - vls)))
-            own = random.choices(range(vls), k=entries - vls - empty)
-            for entry, vl in enumerate([VL15] * empty + random.sample(range(vls), vls) + own):
-                one = VlWeight(vl, random.randint(*_WEIGHTS)) if entry >= empty else VlWeight(0, 0)
+            for entry, one in enumerate(lists.entries(random, vl_arbitration_entries(vls), vls)):
                 address = registers.vl_arbitration_address(port.number, first, entry)
                 yield write(free, node, address, VL_ARBITRATION_ENTRY.to_int(vl=one.vl, weight=one.weight))
                 free += 1
-        yield write_port(topology, free, port, PortRegister.VL_HIGH_LIMIT, random.randint(*_HIGH_LIMITS))
+        yield write_port(topology, free, port, PortRegister.VL_HIGH_LIMIT, random.randint(*lists.limits))
         free += 1
+
+
+def _late_entries(random: Random, entries: int, vls: int) -> list[VlWeight]:
+    """Some that do not count, or none, and behind them all VLs."""
+    empty = random.choice((0, random.randint(0, entries - vls)))
+    own = random.choices(range(vls), k=entries - vls - empty)
+    counting = [*random.sample(range(vls), vls), *own]
+    return [VlWeight(0, 0)] * empty + [VlWeight(vl, random.randint(*_WEIGHTS)) for vl in counting]
+
+
+def _lone_entries(random: Random, entries: int, vls: int) -> list[VlWeight]:
+    """All VLs, each somewhere."""
+    every = [VlWeight(0, 0)] * entries
+    for vl, entry in enumerate(random.sample(range(entries), vls)):
+        every[entry] = VlWeight(vl, random.randint(*_WEIGHTS))
+    return every
 
 
 def has_late_stalls(seed: int) -> bool:

@@ -9,9 +9,18 @@ import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.injection import is_calm, random_controls
-from cosim.stimulus.random_rare_settings import has_late_lists, has_late_stalls, has_narrow_cables, has_read_backs
+from cosim.stimulus.random_rare_settings import (
+    has_generous_limits,
+    has_late_lists,
+    has_late_stalls,
+    has_lone_weights,
+    has_narrow_cables,
+    has_read_backs,
+    random_late_lists,
+)
 from wire import registers
 from wire.codes import LinkWidth, PortPhysicalState
+from wire.parameters import vl_arbitration_entries
 from wire.port_tables import VL_ARBITRATION_ENTRY
 from wire.registers import PORT_REGISTER_WIDTHS, PortRegister, place_of_address
 from wire.stimulus import Control, Operation
@@ -37,25 +46,48 @@ def accesses(
             yield one.cycle, (one.target, page), offset, one.args[1]
 
 
-def test_of_late_lists_both_have_both_vls_some_behind_entries_that_do_not_count():
+def whole_lists(has_it: Callable[[int], bool]) -> Iterator[tuple[tuple[int, int, int], dict[int, tuple[int, int]]]]:
+    """(node, port, first entry's register) and (VL, weight) by entry, of each list as often as it is whole."""
     lists: dict[tuple[int, int, int], dict[int, tuple[int, int]]] = {}
-    begins = set()
-    for one in controls(has_late_lists):
+    for one in random_late_lists(TOPOLOGY, next(filter(has_it, count(1))), 0, END):
         page, offset = place_of_address(one.args[0])
         first = next((base for base in (registers.VL_ARBITRATION_LOW, registers.VL_ARBITRATION_HIGH)[::-1]
                       if base <= offset < base + registers.VL_ARBITRATION_SPAN), None)  # fmt: skip
-        if one.operation != Operation.BUS_WRITE or (one.target, page) not in PORTS or first is None:
+        if first is None:
             continue
         entry = VL_ARBITRATION_ENTRY.from_int(one.args[1])
         written = lists.setdefault((one.target, page, first), {})
         written[offset - first] = entry["vl"], entry["weight"]
-        if len(written) == max(written) + 1:
-            begins.add(min((at for at, (_, weight) in written.items() if weight), default=0))
-    assert {node_and_port[:2] for node_and_port in lists} == set(PORTS)
-    for (node, number, _), written in lists.items():
+        entries = vl_arbitration_entries(TOPOLOGY.fabric.nodes[PORTS[one.target, page].node].vls)
+        if offset - first == entries - 1:
+            yield (one.target, page, first), dict(written)
+
+
+@pytest.mark.parametrize("has_it", [has_late_lists, has_generous_limits, has_lone_weights])
+def test_of_late_lists_both_have_both_vls_some_behind_entries_that_do_not_count(has_it):
+    ports, begins = set(), set()
+    for (node, number, _), written in whole_lists(has_it):
+        ports.add((node, number))
+        begins.add(min(at for at, (_, weight) in written.items() if weight))
         vls = TOPOLOGY.fabric.nodes[PORTS[node, number].node].vls
         assert {vl for vl, weight in written.values() if weight} == set(range(vls))
+    assert ports == set(PORTS)
     assert len(begins) > 2
+
+
+def test_generous_limits_are_more_than_a_thousand_blocks():
+    limits = [*accesses(controls(has_generous_limits), Operation.BUS_WRITE, {PortRegister.VL_HIGH_LIMIT})]
+    assert {at for _, at, _, _ in limits} == set(PORTS)
+    assert min(value for *_, value in limits) * 64 > 1_024
+
+
+def test_lone_weights_are_in_all_places_and_of_each_vl_one():
+    places = set()
+    for (node, number, _), written in whole_lists(has_lone_weights):
+        counting = {at: vl for at, (vl, weight) in written.items() if weight}
+        assert len(counting) == TOPOLOGY.fabric.nodes[PORTS[node, number].node].vls
+        places |= set(counting.items())
+    assert places >= {(entry, vl) for entry in range(vl_arbitration_entries(2)) for vl in range(2)}
 
 
 def test_of_late_stalls_all_ports_of_switches_have_limits_and_counts_of_three_or_four():
@@ -99,6 +131,9 @@ def test_what_is_read_back_is_read_while_it_has_a_value_of_millions_and_made_rig
     assert read > len(large) // 2 > 10
 
 
-@pytest.mark.parametrize("has_it", [has_late_lists, has_late_stalls, has_narrow_cables, has_read_backs])
+@pytest.mark.parametrize(
+    "has_it",
+    [has_generous_limits, has_late_lists, has_late_stalls, has_lone_weights, has_narrow_cables, has_read_backs],
+)
 def test_few_runs_are_for_each(has_it):
     assert 0.01 < sum(map(has_it, range(5_000))) / 5_000 < 0.03
