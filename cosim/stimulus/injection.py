@@ -63,6 +63,7 @@ from cosim.stimulus.random_settings import (
     random_times,
 )
 from cosim.stimulus.random_traps import random_subnet_managers, random_wrong_keys
+from cosim.stimulus.rare_rows import random_rare_rows
 from cosim.stimulus.row_errors import ROW_ERRORS, link_error, random_row_errors
 from cosim.topology.topology import Port, Topology
 from wire import registers
@@ -250,6 +251,7 @@ def random_controls(
             random_port_downs(topology, Random(f"{seed}/ports"), start, end, count),
             random_restarts(topology, Random(f"{seed}/restarts"), start, end, count),
             random_brief_settings(topology, Random(f"{seed}/watchdogs"), start, end, count),
+            *random_rare_rows(topology, seed, start, end, count),
         ]
         if has_many_changes(seed):
             streams.append(random_changes(topology, Random(f"{seed}/changes"), start, end, count))

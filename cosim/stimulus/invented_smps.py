@@ -13,14 +13,15 @@ from typing import Final
 from cosim.stimulus.random_settings import random_times
 from cosim.stimulus.random_smps import M_KEYS
 from cosim.stimulus.row_errors import in_idle_data
+from wire.layout import Record
 from wire.mad import MadMethod
 from wire.mad_packet import smp_packet
 from wire.sma import SmaAttribute
 from wire.smp import smp_request
-from wire.stimulus import Control, Injection, Operation
+from wire.stimulus import Control, Operation
 from wire.symbols import frame_data_packet
 
-__all__ = ["INVENTED_SMP", "random_invented_smps"]
+__all__ = ["INVENTED_SMP", "invented_smp", "random_invented_smps"]
 
 INVENTED_SMP: Final = "invented_smp"
 """As it is counted."""
@@ -45,14 +46,14 @@ def random_invented_smps(
     for time in random_times(random, random.choice(_GAPS), start, end):
         cycle = -(-max(time, free) // pitch) * pitch
         count[INVENTED_SMP] += 1
-        for injection in _rows(random):
+        for injection in in_idle_data(frame_data_packet(smp_packet(invented_smp(random)).wire)):
             yield Control(cycle, Operation.INJECT, direction, injection.args())
             cycle += pitch
         free = cycle
 
 
-def _rows(random: Random) -> list[Injection]:
-    """Of a directed-route SMP anywhere on its way, or back."""
+def invented_smp(random: Random) -> Record:
+    """A directed-route SMP anywhere on its way, or back."""
     smp = smp_request(
         random.choice(_METHODS),
         random.choice(list(SmaAttribute)),
@@ -64,5 +65,4 @@ def _rows(random: Random) -> list[Injection]:
     hops = {name: random.choice(_HOPS) for name in ("hop_pointer", "hop_count")}
     if random.random() < _NO_HOPS_SHARE:
         hops = dict.fromkeys(hops, 0)
-    smp = smp.replace(**hops, d=random.getrandbits(1))
-    return in_idle_data(frame_data_packet(smp_packet(smp).wire))
+    return smp.replace(**hops, d=random.getrandbits(1))

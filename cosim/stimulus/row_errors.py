@@ -22,6 +22,7 @@ from wire.symbols import Control as Symbol
 
 __all__ = [
     "INVENTED",
+    "INVENTED_PACKET",
     "ROW_ERRORS",
     "forged_flow_control",
     "in_idle_data",
@@ -30,6 +31,9 @@ __all__ = [
     "random_row_errors",
     "starts_data",
 ]
+
+INVENTED_PACKET: Final = "invented_packet"
+"""As one that nobody sent is counted."""
 
 _ROW_BITS = 36
 _ALL = (1 << _ROW_BITS) - 1
@@ -228,7 +232,7 @@ _OF_ONE: Final[dict[str, Callable[[Random, int], Injection]]] = {
 """Of one packet or idle row, by kind: drawn with a row in which to be at most."""
 
 INVENTED: Final[dict[str, Callable[[Random], list[Injection]]]] = {
-    "invented_packet": _invented_packet,
+    INVENTED_PACKET: _invented_packet,
     "tiny_packets": _tiny_packets,
 }
 """What idle rows become, by kind."""

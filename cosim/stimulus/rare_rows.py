@@ -1,0 +1,140 @@
+"""What comes in place of a link's idle data in few runs, and all the time there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Final, NamedTuple
+
+from cosim.stimulus.bus_bring_up import write_port
+from cosim.stimulus.invented_smps import INVENTED_SMP, invented_smp
+from cosim.stimulus.random_settings import random_times, switch_ports
+from cosim.stimulus.row_errors import INVENTED_PACKET, in_idle_data
+from cosim.topology.topology import Topology
+from wire.codes import LNH, VL15
+from wire.crc import lpcrc, vcrc
+from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL
+from wire.headers import LRH
+from wire.mad_packet import smp_packet
+from wire.registers import PortRegister
+from wire.stimulus import Control, Operation
+from wire.symbols import Control as Symbol
+from wire.symbols import Row, frame_data_packet, frame_link_packet
+
+__all__ = ["has_endless_packets", "has_met_errors", "has_swept_credits", "random_rare_rows"]
+
+_SHARE: Final = 0.02
+"""Of the runs, those with one of these."""
+
+_ENDLESS_GAP: Final = (1_500, 6_000)
+_ENDLESS_WORDS: Final = (1 << 10, LRH["pkt_len"].max)
+_QUIET: Final = 4_700
+"""FCP_PERIOD of who would end it: as many words go by, and watchdogs mostly do not expire."""
+
+_QUIET_ROWS: Final = 8
+"""Until that holds, and what was due has gone."""
+
+_MET_GAP: Final = (150, 400)
+_LATEST_MET: Final = 12
+_MET_ROWS: Final = 30
+"""Behind an SMP, until the agent has judged it."""
+
+_SWEPT_GAP: Final = (100, 600)
+_SWEPT: Final = 100
+_SWEPT_STEP: Final = 5
+"""Less than the blocks of the largest packets: some of these may be sent, others may not."""
+
+
+def has_endless_packets(seed: int) -> bool:
+    """Whether packets begin that say they are longer than any, and do not end."""
+    return Random(f"{seed}/long packets without end").random() < _SHARE
+
+
+def has_met_errors(seed: int) -> bool:
+    """Whether links count errors in the cycles in which agents do."""
+    return Random(f"{seed}/met receive errors").random() < _SHARE
+
+
+def has_swept_credits(seed: int) -> bool:
+    """Whether a VL's credits go down through all that they may be, above half of what they are counted to."""
+    return Random(f"{seed}/descending FCCL").random() < _SHARE
+
+
+def random_rare_rows(
+    topology: Topology, seed: int, start: int, end: int, count: Counter[str]
+) -> list[Iterator[Control]]:
+    """Of the kinds that a run has, each to one port of a switch after the other."""
+    return [
+        _in_idle_data(topology, Random(f"{seed}/rows/{at}"), rare, start, end, count)
+        for at, rare in enumerate(_RARE)
+        if rare.is_in(seed)
+    ]
+
+
+def _endless_packet(random: Random) -> list[Row]:
+    """Its header; idle data goes on with it."""
+    header = LRH.pack(
+        vl=random.choice((0, 1, VL15)),
+        lnh=LNH.IBA_LOCAL,
+        dlid=random.getrandbits(16),
+        pkt_len=random.randint(*_ENDLESS_WORDS),
+        slid=random.getrandbits(16),
+    )
+    return frame_data_packet(header + vcrc(header))[:2]
+
+
+def _met_errors(random: Random) -> list[Row]:
+    """An SMP whose ICRC alone is wrong, for whoever gets it, and rows of which every other one is an error."""
+    data = smp_packet(invented_smp(random).replace(hop_pointer=0, hop_count=0, d=0)).data
+    data = data[:-1] + bytes((data[-1] ^ random.randint(1, 0xFF),))
+    idle = [Row(random.getrandbits(32), 0)] * random.randint(0, _LATEST_MET)
+    begins = Row(Symbol.SDP << 24 | random.getrandbits(24), 0b1000)
+    return [*frame_data_packet(data + vcrc(data)), *idle, *[begins] * _MET_ROWS]
+
+
+def _swept_credits(random: Random) -> list[Row]:
+    """Flow control packets of a VL, whose FCCL goes down."""
+    fctbs, vl, first = random.randrange(CREDIT_MODULUS), random.randint(0, 1), random.randrange(CREDIT_MODULUS)
+    rows: list[Row] = []
+    for fccl in range(first, first - _SWEPT * _SWEPT_STEP, -_SWEPT_STEP):
+        body = FLOW_CONTROL.pack(fctbs=fctbs, vl=vl, fccl=fccl % CREDIT_MODULUS)
+        rows += frame_link_packet(body + lpcrc(body))
+    return rows
+
+
+class _Rare(NamedTuple):
+    """What a run may have, as it is counted, how often, its rows, and whether no flow control packets should follow."""
+
+    is_in: Callable[[int], bool]
+    kind: str
+    gap: tuple[int, int]
+    rows: Callable[[Random], list[Row]]
+    quiet: bool = False
+
+
+_RARE: Final = (
+    _Rare(has_endless_packets, INVENTED_PACKET, _ENDLESS_GAP, _endless_packet, quiet=True),
+    _Rare(has_met_errors, INVENTED_SMP, _MET_GAP, _met_errors),
+    _Rare(has_swept_credits, INVENTED_PACKET, _SWEPT_GAP, _swept_credits),
+)
+
+
+def _in_idle_data(
+    topology: Topology, random: Random, rare: _Rare, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    linked, ports, free = topology.linked_ports(), switch_ports(topology), start
+    for time in random_times(random, rare.gap, start, end) if ports else ():
+        if time <= free:
+            continue
+        direction = linked.index(random.choice(ports)) ^ 1
+        pitch = topology.pace(linked[direction])
+        cycle = -(-time // pitch) * pitch
+        count[rare.kind] += 1
+        if rare.quiet:
+            yield write_port(topology, cycle, linked[direction], PortRegister.FCP_PERIOD, _QUIET)
+            cycle += _QUIET_ROWS * pitch
+        for injection in in_idle_data(rare.rows(random)):
+            yield Control(cycle, Operation.INJECT, direction, injection.args())
+            cycle += pitch
+        free = cycle
