@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from cosim.stimulus.bus_bring_up import write_port
 from cosim.stimulus.invented_smps import INVENTED_SMP, invented_smp
+from cosim.stimulus.random_mads import has_mads
 from cosim.stimulus.random_settings import random_times, switch_ports
 from cosim.stimulus.row_errors import INVENTED_PACKET, in_idle_data
 from cosim.topology.topology import Topology
@@ -17,7 +18,8 @@ from wire.crc import lpcrc, vcrc
 from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL
 from wire.headers import LRH
 from wire.mad_packet import smp_packet
-from wire.registers import PortRegister
+from wire.registers import Counter as PortCounter
+from wire.registers import PortRegister, port_address
 from wire.stimulus import Control, Operation
 from wire.symbols import Control as Symbol
 from wire.symbols import Row, frame_data_packet, frame_link_packet
@@ -36,14 +38,13 @@ _QUIET_ROWS: Final = 8
 """Until that holds, and what was due has gone."""
 
 _MET_GAP: Final = (150, 400)
-_LATEST_MET: Final = 12
-_MET_ROWS: Final = 30
-"""Behind an SMP, until the agent has judged it."""
+_MET: Final = 25
+"""Errors behind an SMP, until the agent has judged it."""
 
 _SWEPT_GAP: Final = (100, 600)
 _SWEPT: Final = 100
 _SWEPT_STEP: Final = 5
-"""Less than the blocks of the largest packets: some of these may be sent, others may not."""
+"""So few blocks that some packets may be sent, and others not, for one packet of these at least."""
 
 
 def has_endless_packets(seed: int) -> bool:
@@ -64,15 +65,18 @@ def has_swept_credits(seed: int) -> bool:
 def random_rare_rows(
     topology: Topology, seed: int, start: int, end: int, count: Counter[str]
 ) -> list[Iterator[Control]]:
-    """Of the kinds that a run has, each to one port of a switch after the other."""
+    """Of the kinds that a run has, each to one port of a switch after the other.
+
+    Where agents read many counters, nobody else does (docs/pipeline.md, section 10).
+    """
     return [
-        _in_idle_data(topology, Random(f"{seed}/rows/{at}"), rare, start, end, count)
+        _in_idle_data(topology, Random(f"{seed}/rows/{at}"), rare, start, end, count, reads=not has_mads(seed))
         for at, rare in enumerate(_RARE)
         if rare.is_in(seed)
     ]
 
 
-def _endless_packet(random: Random) -> list[Row]:
+def _endless_packet(random: Random) -> list[Row | None]:
     """Its header; idle data goes on with it."""
     header = LRH.pack(
         vl=random.choice((0, 1, VL15)),
@@ -81,22 +85,21 @@ def _endless_packet(random: Random) -> list[Row]:
         pkt_len=random.randint(*_ENDLESS_WORDS),
         slid=random.getrandbits(16),
     )
-    return frame_data_packet(header + vcrc(header))[:2]
+    return [*frame_data_packet(header + vcrc(header))[:2]]
 
 
-def _met_errors(random: Random) -> list[Row]:
-    """An SMP whose ICRC alone is wrong, for whoever gets it, and rows of which every other one is an error."""
+def _met_errors(random: Random) -> list[Row | None]:
+    """An SMP whose ICRC alone is wrong, for whoever gets it, and link packets without an end, each an error."""
     data = smp_packet(invented_smp(random).replace(hop_pointer=0, hop_count=0, d=0)).data
     data = data[:-1] + bytes((data[-1] ^ random.randint(1, 0xFF),))
-    idle = [Row(random.getrandbits(32), 0)] * random.randint(0, _LATEST_MET)
-    begins = Row(Symbol.SDP << 24 | random.getrandbits(24), 0b1000)
-    return [*frame_data_packet(data + vcrc(data)), *idle, *[begins] * _MET_ROWS]
+    begins = Row(Symbol.SLP << 24 | random.getrandbits(24), 0b1000)
+    return [*frame_data_packet(data + vcrc(data)), *[None] * random.randrange(3), *[begins, None, None] * _MET]
 
 
-def _swept_credits(random: Random) -> list[Row]:
+def _swept_credits(random: Random) -> list[Row | None]:
     """Flow control packets of a VL, whose FCCL goes down."""
     fctbs, vl, first = random.randrange(CREDIT_MODULUS), random.randint(0, 1), random.randrange(CREDIT_MODULUS)
-    rows: list[Row] = []
+    rows: list[Row | None] = []
     for fccl in range(first, first - _SWEPT * _SWEPT_STEP, -_SWEPT_STEP):
         body = FLOW_CONTROL.pack(fctbs=fctbs, vl=vl, fccl=fccl % CREDIT_MODULUS)
         rows += frame_link_packet(body + lpcrc(body))
@@ -104,12 +107,15 @@ def _swept_credits(random: Random) -> list[Row]:
 
 
 class _Rare(NamedTuple):
-    """What a run may have, as it is counted, how often, its rows, and whether no flow control packets should follow."""
+    """What a run may have, as it is counted, how often, its rows, and whether no flow control packets should follow.
+
+    In place of a row that stays as it is errors are read: what is counted in that cycle is added at once.
+    """
 
     is_in: Callable[[int], bool]
     kind: str
     gap: tuple[int, int]
-    rows: Callable[[Random], list[Row]]
+    rows: Callable[[Random], list[Row | None]]
     quiet: bool = False
 
 
@@ -121,20 +127,25 @@ _RARE: Final = (
 
 
 def _in_idle_data(
-    topology: Topology, random: Random, rare: _Rare, start: int, end: int, count: Counter[str]
+    topology: Topology, random: Random, rare: _Rare, start: int, end: int, count: Counter[str], *, reads: bool
 ) -> Iterator[Control]:
     linked, ports, free = topology.linked_ports(), switch_ports(topology), start
     for time in random_times(random, rare.gap, start, end) if ports else ():
         if time <= free:
             continue
-        direction = linked.index(random.choice(ports)) ^ 1
+        port = random.choice(ports)
+        direction = linked.index(port) ^ 1
         pitch = topology.pace(linked[direction])
         cycle = -(-time // pitch) * pitch
         count[rare.kind] += 1
         if rare.quiet:
             yield write_port(topology, cycle, linked[direction], PortRegister.FCP_PERIOD, _QUIET)
             cycle += _QUIET_ROWS * pitch
-        for injection in in_idle_data(rare.rows(random)):
-            yield Control(cycle, Operation.INJECT, direction, injection.args())
+        read = topology.index[port.node], (port_address(port.number, PortCounter.RCV_ERRORS), 0, 0, 0)
+        for row in rare.rows(random):
+            if row is not None:
+                yield from (Control(cycle, Operation.INJECT, direction, one.args()) for one in in_idle_data([row]))
+            elif reads:
+                yield Control(cycle, Operation.BUS_READ, *read)
             cycle += pitch
         free = cycle
