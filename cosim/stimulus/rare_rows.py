@@ -142,10 +142,13 @@ def _in_idle_data(
             yield write_port(topology, cycle, linked[direction], PortRegister.FCP_PERIOD, _QUIET)
             cycle += _QUIET_ROWS * pitch
         read = topology.index[port.node], (port_address(port.number, PortCounter.RCV_ERRORS), 0, 0, 0)
+        together = cycle
         for row in rare.rows(random):
             if row is not None:
-                yield from (Control(cycle, Operation.INJECT, direction, one.args()) for one in in_idle_data([row]))
+                yield from (Control(together, Operation.INJECT, direction, one.args()) for one in in_idle_data([row]))
             elif reads:
                 yield Control(cycle, Operation.BUS_READ, *read)
             cycle += pitch
+            # Where each cycle has a row, those of one cycle are moved to the next ones, and nothing comes between.
+            together = together if row is not None and pitch == 1 else cycle
         free = cycle

@@ -9,6 +9,7 @@ from itertools import count, pairwise
 import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.stimulus.injection import one_a_cycle
 from cosim.stimulus.random_settings import switch_ports
 from cosim.stimulus.rare_rows import has_endless_packets, has_met_errors, has_swept_credits, random_rare_rows
 from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL
@@ -32,7 +33,7 @@ def rows(has_it: Callable[[int], bool]) -> list[tuple[int, list[Row]]]:
     found: list[tuple[int, list[Row]]] = []
     apart = 3 if has_it == has_met_errors else 1
     free = -1
-    for one in controls:
+    for one in one_a_cycle(controls):
         if one.operation == Operation.INJECT:
             if one.cycle > free or one.target != found[-1][0]:
                 found.append((one.target, []))
