@@ -17,8 +17,16 @@ from cosim.stimulus.random_expiries import has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_mads, has_many_mads, mostly_about
+from cosim.stimulus.random_overruns import has_overrun_bursts
 from cosim.stimulus.random_packets import has_bursts_to_agent, has_mostly_multicast, has_shortest_packets, has_steps
-from cosim.stimulus.random_rare_settings import has_late_lists, has_late_stalls, has_narrow_cables, has_read_backs
+from cosim.stimulus.random_rare_settings import (
+    has_generous_limits,
+    has_late_lists,
+    has_late_stalls,
+    has_lone_weights,
+    has_narrow_cables,
+    has_read_backs,
+)
 from cosim.stimulus.random_settings import (
     has_low_lists_alone,
     has_moving_p_keys,
@@ -27,7 +35,8 @@ from cosim.stimulus.random_settings import (
     has_settled_limits,
 )
 from cosim.stimulus.random_traps import has_trap_sweeps, has_traps
-from cosim.stimulus.rare_fields import has_rare_fields
+from cosim.stimulus.rare_fields import has_long_leases, has_rare_fields
+from cosim.stimulus.rare_rows import has_endless_packets, has_met_errors, has_swept_credits
 from wire.sma import SmaAttribute
 
 __all__ = ["COUNT", "Aim", "aim_of", "seed_of"]
@@ -203,6 +212,46 @@ def _is_for_resets(seed: int) -> bool:
     return not is_calm(seed) and has_many_outages(seed) and not has_many_mads(seed)
 
 
+def _is_full_of_least(seed: int) -> bool:
+    """Nothing keeps the shortest packets off the links for long."""
+    return _is_full(seed) and has_shortest_packets(seed) and not has_partitions(seed) and not has_long_stalls(seed)
+
+
+def _is_for_generous_limits(seed: int) -> bool:
+    """High lists serve all VLs until their limit is spent."""
+    return has_generous_limits(seed) and _is_full_of_least(seed)
+
+
+def _is_for_lone_weights(seed: int) -> bool:
+    """A VL's only entry has its turn again and again."""
+    return has_lone_weights(seed) and _is_full_of_least(seed)
+
+
+def _is_for_overrun_bursts(seed: int) -> bool:
+    """Buffers fill, and nothing cuts off what is put in place of idle data."""
+    return has_overrun_bursts(seed) and _is_full(seed) and not has_partitions(seed)
+
+
+def _is_for_endless_packets(seed: int) -> bool:
+    """Nothing else comes on links that are idle."""
+    return has_endless_packets(seed) and is_calm(seed) and not has_many_mads(seed)
+
+
+def _is_for_met_errors(seed: int) -> bool:
+    """Agents find no others."""
+    return has_met_errors(seed) and is_calm(seed) and not has_mads(seed)
+
+
+def _is_for_swept_credits(seed: int) -> bool:
+    """Packets are there for which credits are few."""
+    return has_swept_credits(seed) and _is_full(seed) and not has_partitions(seed) and not has_long_stalls(seed)
+
+
+def _is_for_long_leases(seed: int) -> bool:
+    """Sets of PortInfo begin them, and no reset ends them."""
+    return has_long_leases(seed) and _is_for_sets(seed) and is_calm(seed) and not has_rare_fields(seed)
+
+
 @dataclass(frozen=True)
 class Aim:
     """A check that asks most of one part.
@@ -293,7 +342,18 @@ _RARE: Final = (
 )
 """Of what no other has, or seldom, in turn behind all of those."""
 
-_LATER: Final = (*_ROUND * 6, *_RARE * 4)
+_RAREST: Final = (
+    Aim(_is_for_generous_limits, _FULL_LOAD, times=15, of=("vl_arbiter",)),
+    Aim(_is_for_lone_weights, _FULL_LOAD, times=15, of=("vl_arbiter",)),
+    Aim(_is_for_overrun_bursts, _FULL_LOAD, of=("port_",)),
+    Aim(_is_for_endless_packets, _IDLE_LOAD, of=("packet_check", "receiver", "counters")),
+    Aim(_is_for_met_errors, _IDLE_LOAD, of=("agent", "port_")),
+    Aim(_is_for_swept_credits, _LOW_LOAD, times=_LONG, of=("input", "output", "flow_control")),
+    Aim(_is_for_long_leases, _IDLE_LOAD, times=15, of=("agent",)),
+)
+"""Of what these have not either."""
+
+_LATER: Final = (*_ROUND * 6, *_RARE * 4, *_RAREST * 4)
 """Behind the first."""
 
 COUNT: Final = _FIRST_COUNT + len(_LATER)

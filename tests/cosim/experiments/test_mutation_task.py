@@ -12,17 +12,27 @@ from cosim.stimulus.random_expiries import has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_many_mads, mostly_about
+from cosim.stimulus.random_overruns import has_overrun_bursts
 from cosim.stimulus.random_packets import has_bursts_to_agent, has_mostly_multicast, has_shortest_packets, has_steps
-from cosim.stimulus.random_rare_settings import has_late_lists, has_late_stalls, has_narrow_cables, has_read_backs
+from cosim.stimulus.random_rare_settings import (
+    has_generous_limits,
+    has_late_lists,
+    has_late_stalls,
+    has_lone_weights,
+    has_narrow_cables,
+    has_read_backs,
+)
 from cosim.stimulus.random_settings import has_low_lists_alone, has_moving_p_keys, has_settled_limits
 from cosim.stimulus.random_traps import has_trap_sweeps
-from cosim.stimulus.rare_fields import has_rare_fields
+from cosim.stimulus.rare_fields import has_long_leases, has_rare_fields
+from cosim.stimulus.rare_rows import has_endless_packets, has_met_errors, has_swept_credits
 from wire.sma import SmaAttribute
 
 TASK = MutationTask()
 FIRST = range(1, 23)
 LATER = range(FIRST.stop, FIRST.stop + 6 * 15)
-RARE = range(LATER.stop, TASK.checks + 1)
+RARE = range(LATER.stop, LATER.stop + 4 * 12)
+RAREST = range(RARE.stop, TASK.checks + 1)
 OPTIONS = {number: TASK.options(number) for number in range(1, TASK.checks + 1)}
 
 
@@ -55,7 +65,7 @@ def test_what_is_of_no_component_has_to_do_with_all():
     assert TASK.checks_of("") == [*OPTIONS]
 
 
-def test_the_last_are_four_of_each_of_what_is_rare_elsewhere():
+def test_then_come_four_of_each_of_what_is_rare_elsewhere():
     rare = (
         has_late_lists,
         has_late_stalls,
@@ -74,6 +84,22 @@ def test_the_last_are_four_of_each_of_what_is_rare_elsewhere():
     for number, has in zip(RARE, rare * 4, strict=True):
         assert has(OPTIONS[number].seed)
     assert not any(has(options.seed) for number, options in OPTIONS.items() if number < RARE.start - 45 for has in rare)
+
+
+def test_behind_these_come_four_of_each_of_what_is_in_none_before():
+    rarest = (
+        has_generous_limits,
+        has_lone_weights,
+        has_overrun_bursts,
+        has_endless_packets,
+        has_met_errors,
+        has_swept_credits,
+        has_long_leases,
+    )
+    assert len(RAREST) == 4 * len(rarest)
+    for number, has in zip(RAREST, rarest * 4, strict=True):
+        assert has(OPTIONS[number].seed)
+    assert not any(has(OPTIONS[number].seed) for number in range(1, RAREST.start) for has in rarest)
 
 
 def test_they_are_of_counters_at_their_ends_and_of_nodes_and_hosts_that_are_often_gone():
