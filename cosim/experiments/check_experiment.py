@@ -28,6 +28,7 @@ from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_mads import random_mad_packets
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
 from cosim.stimulus.random_power_up import random_power_up
+from cosim.stimulus.random_rare_settings import has_late_timers, random_late_timers
 from cosim.stimulus.random_settings import has_low_lists_alone, random_high_limit, random_vl_weight
 from cosim.stimulus.random_traps import random_trap_requests, random_trap_sweeps
 from cosim.stimulus.register_reads import read_registers
@@ -140,6 +141,7 @@ def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
     """All of it from one seed, but for the shape."""
     shape = _shape(options)
     random, windows = Random(f"{seed}/fabric"), Random(f"{seed}/windows")
+    timers = Random(f"{seed}/timers of ports") if has_late_timers(seed) else None
     lft_size = _lft_size(options)
     largest = blocks_of_words(max_pkt_len(mtu_code(options.mtu)))
 
@@ -164,7 +166,7 @@ def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
         )
 
     def settings(end: str) -> PortSettings:
-        return PortSettings(
+        drawn = PortSettings(
             at=end,
             fcp_threshold=random.choice((0, 1, largest // 2, largest, 2 * largest)),
             fcp_period=random.choice(_FCP_PERIODS) + random.randint(0, 200),
@@ -174,6 +176,10 @@ def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
             local_phy_errors=random.choice((0, 1, 15)),
             overrun_errors=random.choice((0, 1, 2)),
         )
+        if timers is None:
+            return drawn
+        is_switch = end.split("[")[0] in shape.switches
+        return drawn.model_copy(update=random_late_timers(timers, is_switch=is_switch))
 
     def switch(ports: int, *, is_first: bool) -> Switch:
         return Switch(
@@ -202,7 +208,7 @@ def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
         name="check",
         cycles=options.cycles,
         seed=options.seed,
-        sl_to_vl=tuple(random.randrange(8) for _ in range(SERVICE_LEVELS)),
+        sl_to_vl=tuple(random.randrange(8) | (timers is not None) for _ in range(SERVICE_LEVELS)),
         switches=switches,
         hosts=hosts,
         links=tuple(link(ends, width) for ends, width in zip(shape.links, widths, strict=True)),
@@ -257,6 +263,9 @@ def check_experiment(options: CheckOptions, errors_given: Counter[str] | None = 
         ValueError: impossible parameters, or fewer cycles than bring-up and reading the counters take.
         TopologyError: there is no such topology, or it cannot be built.
     """
+    if has_late_timers(options.seed):
+        # With errors registers are written at random, and all VLs are spoken of.
+        options = replace(options, errors=False)
     topology, up, smps = _brought_up(options)
     first, *others = topology.lids
     for host in others:

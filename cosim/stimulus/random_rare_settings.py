@@ -24,11 +24,13 @@ __all__ = [
     "has_generous_limits",
     "has_late_lists",
     "has_late_stalls",
+    "has_late_timers",
     "has_lone_weights",
     "has_narrow_cables",
     "has_read_backs",
     "random_late_lists",
     "random_late_stalls",
+    "random_late_timers",
     "random_narrow_cables",
     "random_read_backs",
 ]
@@ -47,6 +49,10 @@ _LONE_GAP: Final = (500, 3_000)
 _LONE_LIMITS: Final = (0, 6)
 _WEIGHTS: Final = (1, 40)
 _STALL_COUNTS: Final = (3, 4)
+_LATE_WATCHDOG: Final = 1 << 16
+_LATE_PERIOD: Final = 1 << 17
+_BEHIND_LATE: Final = 5_000
+_NEVER: Final = (1 << PORT_REGISTER_WIDTHS[PortRegister.FC_WATCHDOG]) - 1
 _NARROW_GAP: Final = (5_000, 20_000)
 _READ_GAP: Final = (50, 1_000)
 _HELD_CYCLES: Final = (40, 400)
@@ -133,6 +139,18 @@ def random_late_stalls(topology: Topology, random: Random, start: int, end: int)
     later = ((cycle, random.choice(ports)) for cycle in random_times(random, _GAP, free, end)) if ports else ()
     for cycle, port in (*((free + at, port) for at, port in enumerate(ports)), *later):
         yield write_port(topology, cycle, port, PortRegister.VL_STALL_COUNT, random.choice(_STALL_COUNTS))
+
+
+def has_late_timers(seed: int) -> bool:
+    """Whether switches announce credits and miss those of others after so long that timers come to their upper bits:
+    nobody speaks of VL 0, on which is no SL, there are no errors, and no register of these is written meanwhile."""
+    return Random(f"{seed}/long timers").random() < _SHARE
+
+
+def random_late_timers(random: Random, *, is_switch: bool) -> dict[str, int]:
+    """Of a port, even, or as long as can be: adapters speak of a VL no more than what comes on it makes them."""
+    watchdog, period = (first + 2 * random.randint(0, _BEHIND_LATE) for first in (_LATE_WATCHDOG, _LATE_PERIOD))
+    return {"fc_watchdog": watchdog if is_switch else _NEVER, "fcp_period": period if is_switch else _NEVER}
 
 
 def has_narrow_cables(seed: int) -> bool:

@@ -7,12 +7,13 @@ from itertools import count
 
 import pytest
 
-from cosim.experiments.check_experiment import CheckOptions, check_experiment
+from cosim.experiments.check_experiment import CheckOptions, check_experiment, check_scenario
 from cosim.stimulus.injection import is_calm, random_controls
 from cosim.stimulus.random_rare_settings import (
     has_generous_limits,
     has_late_lists,
     has_late_stalls,
+    has_late_timers,
     has_lone_weights,
     has_narrow_cables,
     has_read_backs,
@@ -99,6 +100,22 @@ def test_of_late_stalls_all_ports_of_switches_have_limits_and_counts_of_three_or
     first = stalls[: len(of_switch)]
     assert {at for _, at, _, _ in first} == of_switch
     assert {value for *_, value in first} <= {3, 4} <= {value for *_, value in stalls}
+
+
+def test_late_timers_of_switches_reach_their_upper_bits_since_nothing_starts_them_anew_and_no_sl_has_vl_0():
+    options = CheckOptions(cycles=20_000, seed=next(filter(has_late_timers, count(1))), errors=True)
+    scenario, experiment = check_scenario(options), check_experiment(options)
+    of_switch = [table.registers for table in scenario.ports if table.at.startswith("S")]
+    for register, bits in ((PortRegister.FC_WATCHDOG, 16), (PortRegister.FCP_PERIOD, 17)):
+        values = {table[register] for table in of_switch}
+        assert len(values) > 1
+        assert all(value >> bits == 1 and value % 2 == 0 for value in values)
+    assert all(vl % 2 for vl in scenario.sl_to_vl)
+    timers = {PortRegister.FCP_PERIOD, PortRegister.FC_WATCHDOG}
+    given = [one for one in experiment.controls() if one.cycle >= experiment.start]
+    assert given
+    assert not [*accesses(given, Operation.BUS_WRITE, timers)]
+    assert not any(one.operation == Operation.INJECT for one in given)
 
 
 def test_narrow_cables_begin_anew_with_one_lane():
