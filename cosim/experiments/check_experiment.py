@@ -24,6 +24,7 @@ from cosim.stimulus.packet import Packet
 from cosim.stimulus.random_addresses import has_own_addresses, has_vls_of_pairs, random_addresses
 from cosim.stimulus.random_cc_traps import random_cc_trap_requests
 from cosim.stimulus.random_congestion import random_congestion_requests
+from cosim.stimulus.random_counters import has_crowds_at_stuck_links
 from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_mads import random_mad_packets
 from cosim.stimulus.random_packets import RandomTraffic, random_packets
@@ -158,7 +159,8 @@ def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
         return most if is_first else random.choice((most, most, *(choice for choice in choices if choice <= most)))
 
     count = len(shape.links)
-    widths = [options.widths] * count if options.widths != "mixed" else _mixed(random, count)
+    width = "4X" if options.widths == "mixed" and has_crowds_at_stuck_links(seed) else options.widths
+    widths = [width] * count if width != "mixed" else _mixed(random, count)
 
     def link(ends: tuple[str, str], width: Literal["1X", "4X"]) -> Link:
         return Link(

@@ -19,6 +19,7 @@ from cosim.stimulus.random_counters import (
     as_often_as_may_be,
     crowded_reads,
     has_crowded_reads,
+    has_crowds_at_stuck_links,
     has_whole_counters,
     random_by_vl,
     random_counter_writes,
@@ -61,6 +62,7 @@ from cosim.stimulus.random_settings import (
     random_operational_vls,
     random_partitions,
     random_times,
+    switch_ports,
 )
 from cosim.stimulus.random_traps import random_subnet_managers, random_wrong_keys
 from cosim.stimulus.rare_rows import random_rare_rows
@@ -197,10 +199,14 @@ def random_controls(
         for host in topology.lids
     ]
     is_crowded = has_crowded_reads(seed)
+    linked = topology.linked_ports()
+    stuck: list[Port] = []
+    if is_crowded and has_crowds_at_stuck_links(seed):
+        stuck = [port for port in switch_ports(topology) if topology.pace(port) == 1]
     in_a_row = has_mads(seed) and not is_crowded
     streams.append(random_reads(topology, Random(f"{seed}/reads"), start, end, in_a_row=in_a_row))
     if is_crowded:
-        streams.append(crowded_reads(topology, Random(f"{seed}/crowds"), start, end))
+        streams.append(crowded_reads(topology, Random(f"{seed}/crowds"), start, end, stuck or linked))
     if errors and has_whole_counters(seed):
         streams.append(random_whole_counters(topology, Random(f"{seed}/halves"), start, end, count))
     streams.append(random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))
@@ -214,7 +220,6 @@ def random_controls(
     streams.append(random_wrong_keys(topology, seed, start, end))
     streams.append(random_subnet_managers(topology, seed, start, end))
     if errors and not is_calm(seed):
-        linked = topology.linked_ports()
         is_read = has_mads(seed) or is_crowded
         reads = [None if is_read else partial(random_read, topology, port) for port in linked]
         streams += [
@@ -227,7 +232,9 @@ def random_controls(
                     end,
                     count,
                     reads[direction ^ 1],
-                    stuck_alone=is_crowded and Random(f"{seed}/stuck/{direction}").random() < _STUCK_ALONE_SHARE,
+                    stuck_alone=linked[direction ^ 1] in stuck
+                    or (is_crowded and Random(f"{seed}/stuck/{direction}").random() < _STUCK_ALONE_SHARE),
+                    at_begin=linked[direction ^ 1] in stuck,
                 )
                 for direction, port in enumerate(linked)
             ),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from random import Random
 from typing import Final, TypeAlias
 
@@ -20,6 +20,7 @@ __all__ = [
     "as_often_as_may_be",
     "crowded_reads",
     "has_crowded_reads",
+    "has_crowds_at_stuck_links",
     "has_whole_counters",
     "random_by_vl",
     "random_counter_writes",
@@ -53,7 +54,8 @@ _OF_TURNS: Final = frozenset({*_READ, *range(registers.VL_XMIT_WAIT, registers.V
 """Offsets in a port's page of counters, whose accesses take turns."""
 
 _CROWDED_SHARE = 0.02
-"""Of the runs, those in which somebody reads a port's counters as often as may be, all the time."""
+"""Of the runs, those in which somebody reads a port's counters as often as may be, all the time; likewise those in
+which, if so, these are of ports that have as many errors as may be."""
 
 _CROWD = 12
 """Reads in adjacent cycles, ..."""
@@ -74,6 +76,12 @@ _HALF_MAX: Final = (1 << registers.DATA_BITS) - 1
 def has_crowded_reads(seed: int) -> bool:
     """Whether counters are read as often as may be."""
     return Random(f"{seed}/crowded reads").random() < _CROWDED_SHARE
+
+
+def has_crowds_at_stuck_links(seed: int) -> bool:
+    """Whether, where counters are read as often as may be, they are those of 4X ports of switches, into which links
+    have nothing but rows that are stuck; if they may be, all links are 4X: of these more errors wait."""
+    return Random(f"{seed}/crowds at stuck links").random() < _CROWDED_SHARE
 
 
 def has_whole_counters(seed: int) -> bool:
@@ -110,10 +118,10 @@ def random_reads(topology: Topology, random: Random, start: int, end: int, *, in
             yield random_read(topology, port, random, now)
 
 
-def crowded_reads(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
+def crowded_reads(topology: Topology, random: Random, start: int, end: int, ports: Sequence[Port]) -> Iterator[Control]:
     """Of one port's counters, several in adjacent cycles again and again, then of another's: what is counted waits, and
     what a port waits for is counted in every cycle."""
-    ports, cycle = topology.linked_ports(), start
+    cycle = start
     while cycle < end:
         port = random.choice(ports)
         yield write_port(topology, cycle, port, PortRegister.TICK, 0)

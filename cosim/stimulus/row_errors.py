@@ -70,6 +70,13 @@ _STUCK: Final = (
 
 _STUCK_ROWS: Final = (8, 60)
 _LATEST_STUCK: Final = 8
+_BEGINS: Final = ((Symbol.SDP, None, None), (Symbol.SLP, None, None))
+"""Of these, those with a physical error in every other row, ..."""
+
+_BEGINS_ROWS: Final = (30, 60)
+_BEGINS_SHARE: Final = 0.5
+"""... which where they are many are this part, and last for so long."""
+
 _STUCK_GAP: Final = (60, 600)
 """From one to the next where there is nothing else."""
 
@@ -143,6 +150,13 @@ def _stuck_for_long(random: Random, rows: int) -> Injection:
     if random.random() < _ENDLESS_SHARE:
         return _stuck_for(random, rows, _ENDLESS, _ENDLESS_ROWS)
     return _stuck(random, rows)
+
+
+def _stuck_at_begin(random: Random, rows: int) -> Injection:
+    """Likewise, mostly as if one packet after the other began: ports have more physical errors to count than else."""
+    if random.random() < _BEGINS_SHARE:
+        return _stuck_for(random, rows, _BEGINS, _BEGINS_ROWS)
+    return _stuck_for_long(random, rows)
 
 
 def _stuck_for(random: Random, rows: int, stuck: Sequence[tuple[int | None, ...]], lasts: tuple[int, int]) -> Injection:
@@ -258,9 +272,10 @@ def random_row_errors(
     read: Callable[[Random, int], Control] | None,
     *,
     stuck_alone: bool = False,
+    at_begin: bool = False,
 ) -> Iterator[Control]:
     """Of all kinds, in one direction of a link whose rows are PITCH cycles apart, counted by kind; or of rows that
-    are stuck, again and again.
+    are stuck, again and again, in half of the cases AT_BEGIN of a packet.
 
     READ gives a read of one of the counters there at a cycle, if nobody else reads many.
     """
@@ -271,7 +286,8 @@ def random_row_errors(
         kind = random.choice(kinds)
         count[kind] += 1
         if kind in _OF_ONE:
-            error = _stuck_for_long if stuck_alone else _OF_ONE[kind]
+            of_stuck = _stuck_at_begin if at_begin else _stuck_for_long
+            error = of_stuck if stuck_alone else _OF_ONE[kind]
             injections = [error(random, random.choice(_TYPICAL_ROWS))]
         else:
             # With the rows: each is armed when the one before it is over.

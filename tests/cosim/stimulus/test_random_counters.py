@@ -10,12 +10,12 @@ import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.injection import is_calm, random_controls
-from cosim.stimulus.random_counters import has_crowded_reads, has_whole_counters
+from cosim.stimulus.random_counters import has_crowded_reads, has_crowds_at_stuck_links, has_whole_counters
 from cosim.stimulus.random_mads import has_mads
 from wire import registers
 from wire.codes import VL15
 from wire.registers import HIGH_OF_COUNTER, PortRegister, place_of_address
-from wire.stimulus import Control, Injection, Operation
+from wire.stimulus import Control, Injection, Operation, injection_target
 
 COUNTERS = {
     *registers.Counter,
@@ -69,6 +69,21 @@ def test_in_some_runs_links_are_stuck_for_longer_than_any_packet_lasts():
     given = controls(seed_with(has_crowded_reads, lambda seed: not is_calm(seed)))
     injected = [Injection.of(one.args) for one in given if one.operation == Operation.INJECT]
     assert sum(500 <= one.last - one.first < 4_095 and not one.keep for one in injected) > 10
+
+
+def test_in_some_runs_these_are_of_4x_ports_of_switches_into_which_links_are_stuck():
+    seed = seed_with(has_crowded_reads, has_crowds_at_stuck_links, lambda seed: not is_calm(seed))
+    given = controls(seed)
+    ports = [port for port in TOPOLOGY.linked_ports() if port.node == "S" and TOPOLOGY.pace(port) == 1]
+    crowded = {at for at, cycles in accesses(given).items() if len(cycles) > 10_000}
+    assert crowded == {(TOPOLOGY.index[port.node], port.number) for port in ports}
+    injected = [(one.target, Injection.of(one.args)) for one in given if one.operation == Operation.INJECT]
+    stuck = Counter(at for at, one in injected if 30 <= one.last - one.first < 4_095 and not one.keep)
+    for port in ports:
+        into = TOPOLOGY.link_at(TOPOLOGY.far_end(port))
+        assert stuck[injection_target(*into)] > 100
+    of_seed = check_experiment(CheckOptions(cycles=20_000, seed=seed)).topology
+    assert all(of_seed.pace(port) == 1 for port in of_seed.linked_ports())
 
 
 def test_in_some_runs_both_halves_of_counters_are_set_and_the_upper_one_again_when_it_has_been_read():
