@@ -12,7 +12,7 @@ from cosim.stimulus.injection import has_long_stalls, has_many_outages, is_calm
 from cosim.stimulus.random_addresses import has_own_addresses, has_vls_of_pairs
 from cosim.stimulus.random_cc_traps import has_cc_traps
 from cosim.stimulus.random_congestion import has_congestion_control, has_open_victims
-from cosim.stimulus.random_counters import has_crowded_reads, has_whole_counters
+from cosim.stimulus.random_counters import has_crowded_reads, has_crowds_at_stuck_links, has_whole_counters
 from cosim.stimulus.random_expiries import has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
@@ -23,6 +23,7 @@ from cosim.stimulus.random_rare_settings import (
     has_generous_limits,
     has_late_lists,
     has_late_stalls,
+    has_late_timers,
     has_lone_weights,
     has_narrow_cables,
     has_read_backs,
@@ -252,6 +253,17 @@ def _is_for_long_leases(seed: int) -> bool:
     return has_long_leases(seed) and _is_for_sets(seed) and is_calm(seed) and not has_rare_fields(seed)
 
 
+def _is_for_late_timers(seed: int) -> bool:
+    """VL 0 of no link has anything to send."""
+    return has_late_timers(seed) and not has_own_addresses(seed)
+
+
+def _is_for_crowds_at_stuck_links(seed: int) -> bool:
+    """There are errors, and counters are read."""
+    crowded = has_crowds_at_stuck_links(seed) and has_crowded_reads(seed)
+    return crowded and not is_calm(seed) and not has_late_timers(seed)
+
+
 @dataclass(frozen=True)
 class Aim:
     """A check that asks most of one part.
@@ -350,6 +362,8 @@ _RAREST: Final = (
     Aim(_is_for_met_errors, _IDLE_LOAD, of=("agent", "port_")),
     Aim(_is_for_swept_credits, _LOW_LOAD, times=_LONG, of=("input", "output", "flow_control")),
     Aim(_is_for_long_leases, _IDLE_LOAD, times=15, of=("agent",)),
+    Aim(_is_for_late_timers, times=15, of=("watchdog", "flow_control")),
+    Aim(_is_for_crowds_at_stuck_links, _FULL_LOAD, of=("counters",)),
 )
 """Of what these have not either."""
 

@@ -7,7 +7,7 @@ from cosim.experiments.mutation_task import MutationTask
 from cosim.stimulus.injection import has_long_stalls, has_many_outages, is_calm
 from cosim.stimulus.random_addresses import has_vls_of_pairs
 from cosim.stimulus.random_congestion import has_congestion_control, has_open_victims
-from cosim.stimulus.random_counters import has_crowded_reads, has_whole_counters
+from cosim.stimulus.random_counters import has_crowded_reads, has_crowds_at_stuck_links, has_whole_counters
 from cosim.stimulus.random_expiries import has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
@@ -18,6 +18,7 @@ from cosim.stimulus.random_rare_settings import (
     has_generous_limits,
     has_late_lists,
     has_late_stalls,
+    has_late_timers,
     has_lone_weights,
     has_narrow_cables,
     has_read_backs,
@@ -95,6 +96,8 @@ def test_behind_these_come_four_of_each_of_what_is_in_none_before():
         has_met_errors,
         has_swept_credits,
         has_long_leases,
+        has_late_timers,
+        has_crowds_at_stuck_links,
     )
     assert len(RAREST) == 4 * len(rarest)
     for number, has in zip(RAREST, rarest * 4, strict=True):
