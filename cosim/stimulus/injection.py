@@ -206,7 +206,7 @@ def random_controls(
     in_a_row = has_mads(seed) and not is_crowded
     streams.append(random_reads(topology, Random(f"{seed}/reads"), start, end, in_a_row=in_a_row))
     if is_crowded:
-        streams.append(crowded_reads(topology, Random(f"{seed}/crowds"), start, end, stuck or linked))
+        streams.append(crowded_reads(topology, Random(f"{seed}/crowds"), start, end, stuck))
     if errors and has_whole_counters(seed):
         streams.append(random_whole_counters(topology, Random(f"{seed}/halves"), start, end, count))
     streams.append(random_by_vl(topology, Random(f"{seed}/by VL"), start, end, count if errors else None))

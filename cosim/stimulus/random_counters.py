@@ -60,6 +60,9 @@ which, if so, these are of ports that have as many errors as may be."""
 _CROWD = 12
 """Reads in adjacent cycles, ..."""
 
+_CROWD_BESIDE_AGENTS = 6
+"""At stuck links: with what agents read they are no more than half then, and enough for errors to wait."""
+
 _CROWDS = (3, 60)
 """... so many times, before another port is read."""
 
@@ -118,16 +121,17 @@ def random_reads(topology: Topology, random: Random, start: int, end: int, *, in
             yield random_read(topology, port, random, now)
 
 
-def crowded_reads(topology: Topology, random: Random, start: int, end: int, ports: Sequence[Port]) -> Iterator[Control]:
+def crowded_reads(topology: Topology, random: Random, start: int, end: int, stuck: Sequence[Port]) -> Iterator[Control]:
     """Of one port's counters, several in adjacent cycles again and again, then of another's: what is counted waits, and
-    what a port waits for is counted in every cycle."""
-    cycle = start
+    what a port waits for is counted in every cycle. If links into some are STUCK, fewer, of these ports alone."""
+    crowd = _CROWD_BESIDE_AGENTS if stuck else _CROWD
+    ports, cycle = stuck or topology.linked_ports(), start
     while cycle < end:
         port = random.choice(ports)
         yield write_port(topology, cycle, port, PortRegister.TICK, 0)
         for _ in range(random.randint(*_CROWDS)):
             cycle += _TURN_CYCLES
-            yield from (random_read(topology, port, random, now) for now in range(cycle - _CROWD, cycle))
+            yield from (random_read(topology, port, random, now) for now in range(cycle - crowd, cycle))
 
 
 def random_read(topology: Topology, port: Port, random: Random, cycle: int) -> Control:
