@@ -42,7 +42,7 @@ _GAP: Final = (20_000, 60_000)
 _HIGH_LIMITS: Final = (6, 18)
 """A high list has its turn for so long, in units of 4,096 bytes, that several packets and both VLs do."""
 
-_LONG_LIMITS: Final = (17, 24)
+_LONG_LIMITS: Final = (33, 36)
 """What is left of these has bits that are never set where the largest packets are counted, or shorter turns."""
 
 _LONE_GAP: Final = (500, 3_000)
@@ -71,7 +71,7 @@ def has_late_lists(seed: int) -> bool:
 
 
 def has_generous_limits(seed: int) -> bool:
-    """Whether there are such lists, and limits of more than a thousand blocks are spent."""
+    """Whether there are such lists, and limits of more than two thousand blocks are spent."""
     return Random(f"{seed}/generous limits").random() < _SHARE
 
 
