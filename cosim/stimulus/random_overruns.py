@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from math import inf
 from random import Random
 from typing import Final
 
-from cosim.stimulus.bus_bring_up import write, write_port
+from cosim.stimulus.bus_bring_up import write_port
 from cosim.stimulus.random_settings import due, random_times, switch_ports
 from cosim.stimulus.row_errors import forged_flow_control, in_idle_data
 from cosim.topology.topology import Port, Topology
@@ -84,25 +84,28 @@ def _overrun(topology: Topology, random: Random, port: Port, start: int, end: in
     link = topology.link_at(port)
     assert link is not None
     yield write_port(topology, start, port, PortRegister.FCP_PERIOD, period)
-    stalled = {
-        topology.index[host]: (1 << topology.fabric.nodes[host].vls) - 1
-        for host in ([port.node] if port.node in topology.lids else topology.lids)
-    }
+    hosts = [port.node] if port.node in topology.lids else [*topology.lids]
     for cycle in range(start, end, period):
-        for node, every_vl in stalled.items():
-            yield Control(cycle, Operation.RECV_STALL, node, (every_vl, 0, 0, 0))
+        yield from _stalls(topology, hosts, cycle)
         yield write_port(topology, cycle, port, PortRegister.OVERRUN_ERRORS, random.randint(0, _MOST_OVERRUN_ERRORS))
         for _ in range(_FORGED_IN_A_PERIOD):
             now = cycle + random.randrange(period)
             yield Control(now, Operation.INJECT, injection_target(*link), forged_flow_control(random).args())
-    for node in stalled:
-        yield Control(end, Operation.RECV_STALL, node)
+    for host in hosts:
+        yield Control(end, Operation.RECV_STALL, topology.index[host])
     yield _usual_period(topology, random, port, end)
 
 
 def _usual_period(topology: Topology, random: Random, port: Port, cycle: int) -> Control:
     usual = _LEAST_USUAL_PERIOD + random.getrandbits(_USUAL_PERIOD_BITS)
     return write_port(topology, cycle, port, PortRegister.FCP_PERIOD, usual)
+
+
+def _stalls(topology: Topology, hosts: Iterable[str], cycle: int) -> Iterator[Control]:
+    """Given again and again: other stalls of these hosts end meanwhile."""
+    for host in hosts:
+        every_vl = (1 << topology.fabric.nodes[host].vls) - 1
+        yield Control(cycle, Operation.RECV_STALL, topology.index[host], (every_vl, 0, 0, 0))
 
 
 def has_overrun_bursts(seed: int) -> bool:
@@ -121,20 +124,13 @@ def random_overrun_bursts(
             continue
         free = cycle + random.randint(*_FILL_CYCLES)
         for now in range(cycle, free, _STALL_CYCLES):
-            yield from _stalls(topology, now)
+            yield from _stalls(topology, topology.lids, now)
         for _ in range(random.randint(*_BURSTS)):
             count["overrun"] += 1
             burst = list(_burst(topology, random, random.choice(ports), free))
             yield from burst
             free = burst[-1].cycle + 1
         yield from (Control(free, Operation.RECV_STALL, topology.index[host]) for host in topology.lids)
-
-
-def _stalls(topology: Topology, cycle: int) -> Iterator[Control]:
-    """Of all hosts, again and again: other stalls of theirs end meanwhile."""
-    for host in topology.lids:
-        every_vl = (1 << topology.fabric.nodes[host].vls) - 1
-        yield Control(cycle, Operation.RECV_STALL, topology.index[host], (every_vl, 0, 0, 0))
 
 
 def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterator[Control]:
@@ -154,10 +150,10 @@ def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterat
             errors = random.randint(*_LATE_OVERRUN_ERRORS)
             yield write_port(topology, cycle, port, PortRegister.OVERRUN_ERRORS, errors)
         if random.random() < _LOOK_SHARE:
-            yield from _stalls(topology, cycle)
+            yield from _stalls(topology, topology.lids, cycle)
             address = registers.port_address(port.number, registers.Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS)
             yield Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
-            yield write(cycle, topology.index[port.node], address, 0)
+            yield write_port(topology, cycle, port, registers.Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS, 0)
         for row, injection in enumerate(in_idle_data(_short_for_long(topology, random, port, vl))):
             yield Control(cycle + row * pitch, Operation.INJECT, toward, injection.args())
         cycle += _PACKET_ROWS * pitch
