@@ -33,7 +33,7 @@ class MutationTask:
         count: mutants.
         seed: they are drawn from this.
         checks: that a mutant is run through until one finds it, each with a seed of its own.
-        cycles: of a check; of most five times as many, of six 25 times.
+        cycles: of a check; of most five times as many, of some 15 or 25 times.
     """
 
     node: Literal["switch", "adapter"] = "switch"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from math import inf
 from operator import attrgetter
@@ -344,9 +344,12 @@ def random_mad_controls(topology: Topology, seed: int, start: int, end: int) -> 
     if not has_mads(seed):
         return iter(())
     random = Random(f"{seed}/repairs")
-    rare = Random(f"{seed}/seconds of leases") if has_rare_fields(seed) else None
-    leased = Random(f"{seed}/seconds of long leases") if has_long_leases(seed) else None
-    streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, rare, leased, start, end)
+    second: Callable[[], int] | None = None
+    if has_long_leases(seed):
+        second = partial(leased_second, Random(f"{seed}/seconds of long leases"))
+    elif has_rare_fields(seed):
+        second = partial(rare_lease_second, Random(f"{seed}/seconds of leases"))
+    streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, second, start, end)
     return heapq.merge(*streams, key=attrgetter("cycle"))
 
 
@@ -361,7 +364,7 @@ def _repairs(topology: Topology, random: Random, seed: int, start: int, end: int
 
 
 def _sweeps(
-    topology: Topology, random: Random, rare: Random | None, leased: Random | None, start: int, end: int
+    topology: Topology, random: Random, second: Callable[[], int] | None, start: int, end: int
 ) -> Iterator[Control]:
     """Again and again LIDs, forwarding tables and what would keep a port or its packets out for good."""
     for first in range(start, end, _SWEEP_CYCLES):
@@ -369,10 +372,7 @@ def _sweeps(
         for name, node in topology.fabric.nodes.items():
             index, is_switch = topology.index[name], isinstance(node, SwitchParameters)
             usual = random.choice((*_LEASE_SECONDS, random.randint(1, _MOST_LEASE_SECOND)))
-            second = rare_lease_second(rare) if rare else usual
-            if leased:
-                second = leased_second(leased)
-            writes = [(registers.node_address(NodeRegister.LEASE_SECOND), second)]
+            writes = [(registers.node_address(NodeRegister.LEASE_SECOND), second() if second else usual)]
             if is_switch:
                 table = {**topology.tables[name], **agent_routes(topology, name)}
                 writes += [(registers.lft_address(lid), port) for lid, port in table.items()]
