@@ -133,7 +133,7 @@ def drawn_mutants(design: Design, node: str, count: int, seed: int) -> DrawnMuta
     """
     if not 1 <= count <= MOST_MUTANTS:
         raise ValueError(f"{count} mutants: expected 1..{MOST_MUTANTS}")
-    top = re.search(rf"^module {MODULE}\(.*?^endmodule\n", design.verilog, re.M | re.S)
+    top = _module(MODULE).search(design.verilog)
     found = top and re.search(_INSTANCE.format(re.escape(node)), top[0], re.M)
     if not found:
         raise ValueError(f"{node}: no such node in the design")
@@ -182,18 +182,27 @@ def with_mutants(drawn: DrawnMutants, mutants: Sequence[Mutant]) -> Design:
 
     directory = cached("mutated", {"flat": flat, "script": script, "steps": steps, **_versions()}, fill)
     mutated = _chosen_by_plusarg((directory / _MUTATED).read_text(), drawn.module)
-    whole = re.compile(rf"^module {drawn.module}\(.*?^endmodule\n", re.M | re.S)
-    return replace(drawn.design, verilog=whole.sub(lambda _: mutated, drawn.design.verilog, count=1))
+    verilog = _module(drawn.module).sub(lambda _: _waived(mutated), drawn.design.verilog, count=1)
+    # A node's output that is tied to another bit of it depends on itself as a whole, and does so outside the node too.
+    return replace(drawn.design, verilog=_module(MODULE).sub(lambda top: _waived(top[0]), verilog, count=1))
 
 
 def _chosen_by_plusarg(text: str, module: str) -> str:
     """The module of a netlist with mutants, whose input for their number is a register that is set once."""
     text = text[text.index(f"module {module}(") :]
     assert _PORT in text, "no mutant acts on the module"
-    # Inside the module: what stands between modules is lost where some are compiled apart.
+    return text.replace(f", {PLUSARG});\n", ");\n", 1).replace(_PORT, _CHOICE, 1)
+
+
+def _waived(text: str) -> str:
+    """The module without warnings that mean nothing in a netlist: inside it, since what stands between modules is lost
+    where some are compiled apart."""
     off, on = ("".join(f"/* verilator lint_{what} {name} */\n" for name in _WAIVED) for what in ("off", "on"))
-    text = text.replace(f", {PLUSARG});\n", ");\n", 1).replace(_PORT, off + _CHOICE, 1)
-    return text.replace("\nendmodule\n", f"\n{on}endmodule\n", 1)
+    return text.replace(");\n", f");\n{off}", 1).replace("\nendmodule\n", f"\n{on}endmodule\n", 1)
+
+
+def _module(name: str) -> re.Pattern[str]:
+    return re.compile(rf"^module {name}\(.*?^endmodule\n", re.M | re.S)
 
 
 def place_of(mutant: Mutant) -> Place:
