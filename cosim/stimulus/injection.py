@@ -283,7 +283,7 @@ def random_controls(
         if has_read_backs(seed):
             streams.append(random_read_backs(topology, Random(f"{seed}/read backs"), start, end, count))
     merged = one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle), _LATEST_READ)
-    return as_often_as_may_be(merged)
+    return as_often_as_may_be(merged, with_agents=has_mads(seed))
 
 
 def _time_limits(topology: Topology, seed: int, start: int, end: int, count: Counter[str]) -> list[Iterator[Control]]:

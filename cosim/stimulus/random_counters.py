@@ -47,7 +47,12 @@ _READ: Final = (*registers.Counter, *registers.Detail, *registers.PacketCounter,
 _READS_IN_A_ROW = (1, 1, 1, 10)
 _CYCLES_OF_READ = 3
 _TURN_CYCLES = 30
-"""Of which half may have an access to a port's counters (docs/pipeline.md, section 10)."""
+_MOST_ACCESSES = 15
+"""To a port's counters, in so many cycles (docs/pipeline.md, section 10), ..."""
+
+_OF_AGENTS = 8
+"""... of which agents that answer MADs have as many at most, where the bus, in whose cycles they stand still, has the
+rest."""
 
 _ACCESSES: Final = (Operation.BUS_READ, Operation.BUS_WRITE)
 _OF_TURNS: Final = frozenset({*_READ, *range(registers.VL_XMIT_WAIT, registers.VL_XMIT_WAIT + VL15 + 1)})
@@ -59,9 +64,6 @@ which, if so, these are of ports that have as many errors as may be."""
 
 _CROWD = 12
 """Reads in adjacent cycles, ..."""
-
-_CROWD_BESIDE_AGENTS = 6
-"""At stuck links: with what agents read they are no more than half then, and enough for errors to wait."""
 
 _CROWDS = (3, 60)
 """... so many times, before another port is read."""
@@ -92,9 +94,10 @@ def has_whole_counters(seed: int) -> bool:
     return Random(f"{seed}/whole counters").random() < _WHOLE_SHARE
 
 
-def as_often_as_may_be(controls: Iterable[Control]) -> Iterator[Control]:
-    """Without reads of a port's counters where half of 30 cycles had an access to them: what it counts would be lost
-    (docs/pipeline.md, section 10)."""
+def as_often_as_may_be(controls: Iterable[Control], *, with_agents: bool) -> Iterator[Control]:
+    """Without reads of a port's counters where half of 30 cycles had an access to them, or may have had with those that
+    agents answer: what it counts would be lost (docs/pipeline.md, section 10)."""
+    most = _MOST_ACCESSES - (_OF_AGENTS if with_agents else 0)
     latest: defaultdict[tuple[int, int], deque[int]] = defaultdict(deque)
     for control in controls:
         page, offset = registers.place_of_address(control.args[0])
@@ -102,7 +105,7 @@ def as_often_as_may_be(controls: Iterable[Control]) -> Iterator[Control]:
             cycles = latest[control.target, page]
             while cycles and cycles[0] <= control.cycle - _TURN_CYCLES:
                 cycles.popleft()
-            if control.operation == Operation.BUS_READ and len(cycles) >= _TURN_CYCLES // 2:
+            if control.operation == Operation.BUS_READ and len(cycles) >= most:
                 continue
             cycles.append(control.cycle)
         yield control
@@ -123,15 +126,14 @@ def random_reads(topology: Topology, random: Random, start: int, end: int, *, in
 
 def crowded_reads(topology: Topology, random: Random, start: int, end: int, stuck: Sequence[Port]) -> Iterator[Control]:
     """Of one port's counters, several in adjacent cycles again and again, then of another's: what is counted waits, and
-    what a port waits for is counted in every cycle. If links into some are STUCK, fewer, of these ports alone."""
-    crowd = _CROWD_BESIDE_AGENTS if stuck else _CROWD
+    what a port waits for is counted in every cycle. If links into some are STUCK, of these ports alone."""
     ports, cycle = stuck or topology.linked_ports(), start
     while cycle < end:
         port = random.choice(ports)
         yield write_port(topology, cycle, port, PortRegister.TICK, 0)
         for _ in range(random.randint(*_CROWDS)):
             cycle += _TURN_CYCLES
-            yield from (random_read(topology, port, random, now) for now in range(cycle - crowd, cycle))
+            yield from (random_read(topology, port, random, now) for now in range(cycle - _CROWD, cycle))
 
 
 def random_read(topology: Topology, port: Port, random: Random, cycle: int) -> Control:

@@ -167,10 +167,10 @@ def test_some_ports_are_read_many_times_in_a_row():
     controls = list(random_controls(topology, 1, 0, 100_000, errors=False))
     reads = [(one.cycle, one.target, one.args[0] >> 16) for one in controls if one.operation == Operation.BUS_READ]
     spans = [
-        (last[0] - first[0], {one[1:] for one in reads[at : at + 8]})
-        for at, (first, last) in enumerate(zip(reads, reads[7:], strict=False))
+        (last[0] - first[0], {one[1:] for one in reads[at : at + 7]})
+        for at, (first, last) in enumerate(zip(reads, reads[6:], strict=False))
     ]
-    assert any(cycles < 40 and len(ports) == 1 for cycles, ports in spans)
+    assert any(cycles < 30 and len(ports) == 1 for cycles, ports in spans)
 
 
 def test_in_some_runs_hosts_stall_for_many_times_what_a_head_may_wait():

@@ -1,6 +1,7 @@
 """The Performance Management Agent: what it answers, and where its answers go (docs/management.md, section 6)."""
 
 import random
+from itertools import product
 
 import pytest
 
@@ -21,13 +22,14 @@ from tests.model.management.perf_bench import (
     steps,
     switch_of_requests,
 )
+from wire.codes import VL15
 from wire.crc import icrc, icrc_good
 from wire.headers import BTH, DETH
 from wire.mad import MadMethod, MadStatus, mad_data
 from wire.mad_packet import gmp_packet
 from wire.packet import parse
 from wire.port_tables import SL_TO_VL_MAPPING_TABLE, SL_TO_VL_MODIFIER
-from wire.registers import lft_address
+from wire.registers import VL_XMIT_WAIT, Counter, CounterHigh, Detail, PacketCounter, lft_address, port_address
 from wire.sma import SmaAttribute
 
 
@@ -48,6 +50,23 @@ def test_an_answer_is_offered_after_its_steps(switch, method, attribute):
     assert freed == offered + 73
     assert icrc_good(data)
     assert (answer.method, answer.transaction_id, answer.attribute_id) == (0x81, 0xABCD, attribute)
+
+
+COUNTED = {*Counter, *Detail, *PacketCounter, *CounterHigh, *(VL_XMIT_WAIT + vl for vl in range(VL15 + 1))}
+
+
+def test_in_23_steps_are_at_most_eight_accesses_to_a_ports_counters():
+    """So with seven of the bus, in whose cycles the agent has no step, they are half of 30 cycles' (docs/pipeline.md,
+    section 10)."""
+
+    def most(method, attribute):
+        switch = switch_of_requests()
+        ask(switch, request(method, attribute, bytes([0, PORT]) + b"\xff" * 62))
+        accesses = [*switch.of("read"), *switch.of("write")]
+        cycles = [cycle for cycle, address, *_ in accesses if address - port_address(PORT, 0) in COUNTED]
+        return max((sum(first <= cycle < first + 23 for cycle in cycles) for first in cycles), default=0)
+
+    assert max(most(*asked) for asked in product((MadMethod.GET, MadMethod.SET), OF_A_PORT)) == 8
 
 
 def test_an_answer_goes_from_qp_1_to_where_the_request_came_from(switch):
