@@ -27,7 +27,7 @@ from cosim.stimulus.random_congestion import random_congestion_requests
 from cosim.stimulus.random_counters import has_crowds_at_stuck_links
 from cosim.stimulus.random_groups import random_groups
 from cosim.stimulus.random_mads import random_mad_packets
-from cosim.stimulus.random_packets import RandomTraffic, random_packets
+from cosim.stimulus.random_packets import RandomTraffic, has_starved_copies, random_packets
 from cosim.stimulus.random_power_up import random_power_up
 from cosim.stimulus.random_rare_settings import has_late_timers, random_late_timers
 from cosim.stimulus.random_settings import has_low_lists_alone, random_high_limit, random_vl_weight
@@ -159,7 +159,8 @@ def _drawn_scenario(options: CheckOptions, seed: int) -> Scenario:
         return most if is_first else random.choice((most, most, *(choice for choice in choices if choice <= most)))
 
     count = len(shape.links)
-    width = "4X" if options.widths == "mixed" and has_crowds_at_stuck_links(seed) else options.widths
+    is_wide = has_crowds_at_stuck_links(seed) or has_starved_copies(seed)
+    width = "4X" if options.widths == "mixed" and is_wide else options.widths
     widths = [width] * count if width != "mixed" else _mixed(random, count)
 
     def link(ends: tuple[str, str], width: Literal["1X", "4X"]) -> Link:

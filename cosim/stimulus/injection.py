@@ -40,6 +40,7 @@ from cosim.stimulus.random_links import (
 )
 from cosim.stimulus.random_mads import has_mads, random_mad_controls
 from cosim.stimulus.random_overruns import has_overrun_bursts, random_overrun_bursts, random_overruns
+from cosim.stimulus.random_packets import has_starved_copies
 from cosim.stimulus.random_rare_settings import (
     has_generous_limits,
     has_late_lists,
@@ -169,6 +170,12 @@ _LONG_STALLS_SHARE = 0.05
 _LONG_SHARE = 0.5
 """... which are this part of them."""
 
+_FULL_CYCLES = (300, 1_000)
+"""Where copies lack credits, cycles in which a buffer may be full, ..."""
+
+_EMPTY_CYCLES = (150, 500)
+"""... and in which it may be empty again."""
+
 _LATEST_READ = 8
 _STUCK_ALONE_SHARE = 0.5
 """Of the directions of links whose ports are read as often as may be, those that are stuck again and again."""
@@ -195,7 +202,9 @@ def random_controls(
     count = injected if injected is not None else Counter()
     long_share = _LONG_SHARE if has_long_stalls(seed) else 0
     streams = [
-        _random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end, long_share)
+        _short_stalls(topology, Random(f"{seed}/stalls in turn/{host}"), host, start, end)
+        if has_starved_copies(seed)
+        else _random_stalls(topology, Random(f"{seed}/stalls/{host}"), host, start, end, long_share)
         for host in topology.lids
     ]
     is_crowded = has_crowded_reads(seed)
@@ -325,6 +334,16 @@ def _random_stalls(
         mask = random.choice(((1 << slots) - 1, 1 << random.randrange(slots), random.getrandbits(slots)))
         yield Control(cycle, Operation.RECV_STALL, node, (mask, 0, 0, 0))
         yield Control(until, Operation.RECV_STALL, node, (0, 0, 0, 0))
+
+
+def _short_stalls(topology: Topology, random: Random, host: str, start: int, end: int) -> Iterator[Control]:
+    """A host stalls on all data VLs again and again."""
+    node, stalled, cycle = topology.index[host], (1 << topology.fabric.nodes[host].vls) - 1, start
+    while cycle < end:
+        yield Control(cycle, Operation.RECV_STALL, node, (stalled, 0, 0, 0))
+        cycle += random.randint(*_FULL_CYCLES)
+        yield Control(cycle, Operation.RECV_STALL, node, (0, 0, 0, 0))
+        cycle += random.randint(*_EMPTY_CYCLES)
 
 
 def _random_slips(topology: Topology, random: Random, start: int, end: int, count: Counter[str]) -> Iterator[Control]:

@@ -9,6 +9,7 @@ from typing import Final
 from cosim.stimulus.agents import agent_lid, switches_behind
 from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.packet import Packet, slot_of_vl
+from cosim.stimulus.random_packets import has_starved_copies
 from cosim.stimulus.random_settings import random_times, switch_ports
 from cosim.topology.topology import Port, Topology
 from wire import registers
@@ -118,6 +119,10 @@ def has_open_victims(seed: int) -> bool:
     return Random(f"{seed}/open victims").random() < _OPEN_VICTIMS_SHARE
 
 
+def _are_victims_open(seed: int) -> bool:
+    return has_open_victims(seed) or has_starved_copies(seed)
+
+
 def random_congestion(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
     """In some runs what is set for congestion control of switches, reads of that and of the log, and agents' LIDs."""
     ports = switch_ports(topology)
@@ -126,8 +131,8 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
     random, again = Random(f"{seed}/congestion"), Random(f"{seed}/congestion again")
     for name in dict.fromkeys(port.node for port in ports):
         yield from _begin(topology, start, name)
-    if has_open_victims(seed):
-        yield from _open_victims(topology, Random(f"{seed}/congestion of victims"), start, end)
+    if _are_victims_open(seed):
+        yield from _open_victims(topology, seed, start, end)
         return
     until = start
     for cycle in random_times(random, _GAP, start, end):
@@ -153,13 +158,14 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
                 yield Control(cycle, Operation.BUS_READ, node, (address, 0, 0, 0))
 
 
-def _open_victims(topology: Topology, random: Random, start: int, end: int) -> Iterator[Control]:
-    """Victim_Mask of all switches is 0, and now and then a port marks by other values."""
-    ports = switch_ports(topology)
+def _open_victims(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
+    """Victim_Mask of all switches is 0, and now and then a port marks by other values, but where that is seldom seen
+    anyway."""
+    random, ports = Random(f"{seed}/congestion of victims"), switch_ports(topology)
     victims = registers.congestion_address(CcAttribute.SWITCH_CONGESTION_SETTING, _VICTIMS)
     for name in dict.fromkeys(port.node for port in ports):
         yield write(start, topology.index[name], victims, 0)
-    for cycle in random_times(random, _OPEN_VICTIMS_GAP, start, end):
+    for cycle in () if has_starved_copies(seed) else random_times(random, _OPEN_VICTIMS_GAP, start, end):
         yield write_port(topology, cycle, random.choice(ports), PortRegister.CONGESTION, _element(random))
 
 
@@ -280,7 +286,7 @@ def random_congestion_requests(topology: Topology, seed: int, start: int, end: i
     Where victims stay open there are none: they would set what marks.
     """
     behind = switches_behind(topology)
-    if not has_congestion_control(seed) or has_open_victims(seed) or not behind:
+    if not has_congestion_control(seed) or _are_victims_open(seed) or not behind:
         return
     random = Random(f"{seed}/congestion requests")
     keys = dict.fromkeys(behind.values(), 0)

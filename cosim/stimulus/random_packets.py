@@ -41,6 +41,7 @@ __all__ = [
     "has_bursts_to_agent",
     "has_mostly_multicast",
     "has_shortest_packets",
+    "has_starved_copies",
     "has_steps",
     "random_p_key",
     "random_packets",
@@ -81,6 +82,7 @@ class _Forms:
             word less or two.
         multicast_share: of bursts, those to groups, where there are some.
         shortest: all are as short as they can be.
+        raw_share: of packets, those that are raw.
     """
 
     random: Random
@@ -88,6 +90,7 @@ class _Forms:
     longest_share: float
     multicast_share: float
     shortest: bool
+    raw_share: float
 
 
 class _Flows:
@@ -174,6 +177,9 @@ _STEP_CYCLES = 500
 _BURST_OF_STEP = (1, 1, 1, 2)
 """... so little that they are done before the next, but for slow ones."""
 
+_STARVED_COPIES_SHARE = 0.02
+"""Of the runs, those in which copies lack credits that others have."""
+
 _FLOWS_OF_A_HOST = 1 << 17
 
 MOST_HOSTS = 126
@@ -204,6 +210,12 @@ def has_bursts_to_agent(seed: int) -> bool:
 def has_steps(seed: int) -> bool:
     """Whether all hosts begin to send in the same cycles, and the same to the same host."""
     return Random(f"{seed}/common steps").random() < _STEPS_SHARE
+
+
+def has_starved_copies(seed: int) -> bool:
+    """Whether packets to groups are as long as they can be, all others as short, and hosts stall so often that credits
+    are too few for the former alone."""
+    return Random(f"{seed}/long copies starving").random() < _STARVED_COPIES_SHARE
 
 
 def random_packets(topology: Topology, traffic: RandomTraffic) -> Iterator[Packet]:
@@ -243,7 +255,11 @@ def _host_packets(
     stray_share = random.choice(_STRAY_SHARES)
     draws = Random(f"{traffic.seed}/forms/{source}")
     grh, longest, multicast = (draws.choice(shares) for shares in (_GRH_SHARES, _LONGEST_SHARES, _MULTICAST_SHARES))
-    forms = _Forms(draws, grh, longest, multicast, shortest=has_shortest_packets(traffic.seed))
+    shortest, is_starved = has_shortest_packets(traffic.seed), has_starved_copies(traffic.seed)
+    raw_share = _RAW_SHARE_OF_SHORTEST if shortest else _RAW_SHARE
+    if is_starved:
+        multicast = _MULTICAST_SHARES[0]
+    forms = _Forms(draws, grh, longest, multicast, shortest=shortest, raw_share=raw_share)
     if has_mostly_multicast(traffic.seed):
         forms = replace(forms, multicast_share=_MOSTLY)
     to_agent = Random(f"{traffic.seed}/to agent/{source}")
@@ -265,9 +281,11 @@ def _host_packets(
         if topology.groups and not management and random.random() < forms.multicast_share:
             target = _group_target(topology, random, source, traffic.strays) or target
         forms_of_burst = forms
+        if is_starved:
+            forms_of_burst = replace(forms, longest_share=1, shortest=not is_multicast_lid(target.dlid))
         if source in asked and not management and to_agent.random() < _TO_AGENT_BURSTS_SHARE:
             target = replace(target, dlid=agent_lid(topology, asked[source]), paths={})
-            forms_of_burst = replace(forms, shortest=True)
+            forms_of_burst = replace(forms, shortest=True, raw_share=_RAW_SHARE_OF_SHORTEST)
         rows = 0
         for _ in range(random.choice(bursts)):
             packet = _random_packet(topology, random, forms_of_burst, source, target, sl, int(cycle), management, flows)
@@ -336,7 +354,7 @@ def _random_packet(
     size = random.choice((0, short, short, short, random.randint(0, mtu), mtu))
     if forms.shortest:
         size = 0
-    if not management and random.random() < (_RAW_SHARE_OF_SHORTEST if forms.shortest else _RAW_SHARE):
+    if not management and random.random() < forms.raw_share:
         payload = (IDENTITY.pack(flow, sequence) + random.randbytes(mtu))[: 8 + size // 4 * 4]
         header = RWH.record({"ether_type": _ETHER_TYPE})
         data = build_raw(lrh={**lids, "vl": vl, "sl": sl}, header=header, payload=payload).data
