@@ -16,11 +16,13 @@ from cosim.stimulus.random_congestion import (
     random_congestion_requests,
     random_leases,
 )
+from cosim.stimulus.random_packets import has_starved_copies
 from wire.congestion_control import CONGESTION_KEY_INFO, CcAttribute
 from wire.mad import MAD_HEADER, MadMethod, MadStatus
 from wire.mad_packet import is_for_general_services
 from wire.packet import parse
 from wire.registers import CONGESTION_PAGE, PortRegister, congestion_address, place_of_address
+from wire.stimulus import Operation
 from wire.trace import Kind
 from wire.trace_layout import TxData
 
@@ -90,6 +92,19 @@ def test_in_some_of_them_victim_mask_stays_0_and_settings_of_ports_seldom_change
     assert len(later) > 10
     assert all(after - before >= 4_000 for before, after in pairwise([0, *later]))
     assert not any(random_congestion_requests(topology, seed, 0, 400_000))
+
+
+def test_in_some_of_these_hosts_stall_so_often_that_credits_are_few():
+    seed = next(seed for seed in count(1) if has_congestion_control(seed) and has_starved_copies(seed))
+    topology = check_experiment(options(seed)).topology
+    assert {topology.pace(port) for port in topology.linked_ports()} == {1}
+    assert {one.cycle for one in random_congestion(topology, seed, 0, 400_000)} == {0}
+    given = [one for one in random_controls(topology, seed, 0, 100_000, errors=True) if one.cycle < 100_000]
+    for host in topology.lids:
+        changes = [one for one in given if (one.operation, one.target) == (Operation.RECV_STALL, topology.index[host])]
+        stalled = sum(after.cycle - now.cycle for now, after in pairwise(changes) if now.args[0])
+        assert len(changes) > 100
+        assert 0.55 < stalled / 100_000 < 0.8
 
 
 @pytest.mark.parametrize("errors", [True, False])

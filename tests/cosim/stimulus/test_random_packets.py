@@ -9,15 +9,17 @@ from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.scenario.scenario_file import load_scenario, parse_scenario
 from cosim.stimulus.agents import agent_lid
 from cosim.stimulus.flows import scenario_packets
+from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_packets import (
     RandomTraffic,
     has_bursts_to_agent,
     has_shortest_packets,
+    has_starved_copies,
     has_steps,
     random_packets,
 )
 from cosim.topology.topology import Port
-from wire.codes import LNH, MTU, VL15, max_pkt_len
+from wire.codes import LNH, MTU, VL15, is_multicast_lid, max_pkt_len
 from wire.headers import BTH, DETH, LRH
 from wire.packet import parse
 
@@ -210,6 +212,18 @@ def test_in_some_runs_many_bursts_of_shortest_packets_are_to_the_agent_of_a_swit
     assert sum(size < 30 for size in sizes[True]) > 0.9 * len(sizes[True]) > sum(size < 30 for size in sizes[False])
     given = random_packets(topology, RandomTraffic(seed, 0, 40_000, 0.7, strays=False))
     assert agent_lid(topology, "S") not in {LRH["dlid"].read(packet.data) for packet in given}
+
+
+def test_in_some_runs_packets_to_groups_are_the_longest_and_all_others_the_shortest():
+    seed = next(seed for seed in count(1) if has_starved_copies(seed) and has_groups(seed))
+    topology = check_experiment(CheckOptions(ports=3, vls=2, cycles=20_000, seed=seed, sim="model")).topology
+    lengths: dict[bool, Counter[int]] = defaultdict(Counter)
+    for packet in random_packets(topology, RandomTraffic(seed, 0, 100_000, 1.0, strays=False)):
+        if LRH["lnh"].read(packet.data) in (LNH.IBA_LOCAL, LNH.IBA_GLOBAL):
+            lengths[is_multicast_lid(LRH["dlid"].read(packet.data))][packet.pkt_len] += 1
+    assert max(lengths[False]) < 30
+    assert 0.03 < lengths[True].total() / lengths[False].total() < 0.3
+    assert min(lengths[True]) > max_pkt_len(MTU.MTU_256) - 3
 
 
 def test_in_some_runs_all_hosts_send_the_same_to_a_host_from_the_same_cycle_on():
