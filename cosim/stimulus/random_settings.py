@@ -25,6 +25,7 @@ from wire.vl_arbitration import VlWeight
 
 __all__ = [
     "due",
+    "has_limits",
     "has_low_lists_alone",
     "has_moving_p_keys",
     "has_partitions",
@@ -200,6 +201,11 @@ def random_vl_weight(random: Random, vls: int) -> VlWeight:
 def random_high_limit(random: Random) -> int:
     """Of the high list: none, little, much, endless."""
     return random.choice((0, 1, random.randint(2, 254), 255))
+
+
+def has_limits(seed: int) -> bool:
+    """Whether there are limits of waiting."""
+    return _of_limits(seed) is not None
 
 
 def has_settled_limits(seed: int) -> bool:
