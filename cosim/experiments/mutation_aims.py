@@ -18,7 +18,13 @@ from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_mads, has_many_mads, mostly_about
 from cosim.stimulus.random_overruns import has_overrun_bursts
-from cosim.stimulus.random_packets import has_bursts_to_agent, has_mostly_multicast, has_shortest_packets, has_steps
+from cosim.stimulus.random_packets import (
+    has_bursts_to_agent,
+    has_mostly_multicast,
+    has_shortest_packets,
+    has_starved_copies,
+    has_steps,
+)
 from cosim.stimulus.random_rare_settings import (
     has_generous_limits,
     has_late_lists,
@@ -29,6 +35,7 @@ from cosim.stimulus.random_rare_settings import (
     has_read_backs,
 )
 from cosim.stimulus.random_settings import (
+    has_limits,
     has_low_lists_alone,
     has_moving_p_keys,
     has_partitions,
@@ -264,6 +271,13 @@ def _is_for_crowds_at_stuck_links(seed: int) -> bool:
     return crowded and not is_calm(seed) and not has_late_timers(seed)
 
 
+def _is_for_starved_copies(seed: int) -> bool:
+    """Nothing else keeps packets waiting, and those with credits are marked."""
+    marked = has_starved_copies(seed) and _is_full(seed) and has_groups(seed) and has_congestion_control(seed)
+    kept = has_partitions(seed) or has_limits(seed) or has_steps(seed) or has_late_timers(seed) or has_cc_traps(seed)
+    return marked and not kept and not has_mostly_multicast(seed) and not has_shortest_packets(seed)
+
+
 @dataclass(frozen=True)
 class Aim:
     """A check that asks most of one part.
@@ -367,7 +381,9 @@ _RAREST: Final = (
 )
 """Of what these have not either."""
 
-_LATER: Final = (*_ROUND * 6, *_RARE * 4, *_RAREST * 4)
+_STARVED_COPIES: Final = Aim(_is_for_starved_copies, _FULL_LOAD, of=("store.queues", "congestion", "marking"))
+
+_LATER: Final = (*_ROUND * 6, *_RARE * 4, *_RAREST * 4, *(_STARVED_COPIES,) * 3)
 """Behind the first."""
 
 COUNT: Final = _FIRST_COUNT + len(_LATER)

@@ -13,7 +13,13 @@ from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_many_mads, mostly_about
 from cosim.stimulus.random_overruns import has_overrun_bursts
-from cosim.stimulus.random_packets import has_bursts_to_agent, has_mostly_multicast, has_shortest_packets, has_steps
+from cosim.stimulus.random_packets import (
+    has_bursts_to_agent,
+    has_mostly_multicast,
+    has_shortest_packets,
+    has_starved_copies,
+    has_steps,
+)
 from cosim.stimulus.random_rare_settings import (
     has_generous_limits,
     has_late_lists,
@@ -33,7 +39,8 @@ TASK = MutationTask()
 FIRST = range(1, 23)
 LATER = range(FIRST.stop, FIRST.stop + 6 * 15)
 RARE = range(LATER.stop, LATER.stop + 4 * 12)
-RAREST = range(RARE.stop, TASK.checks + 1)
+RAREST = range(RARE.stop, RARE.stop + 4 * 9)
+STARVED = range(RAREST.stop, TASK.checks + 1)
 OPTIONS = {number: TASK.options(number) for number in range(1, TASK.checks + 1)}
 
 
@@ -103,6 +110,12 @@ def test_behind_these_come_four_of_each_of_what_is_in_none_before():
     for number, has in zip(RAREST, rarest * 4, strict=True):
         assert has(OPTIONS[number].seed)
     assert not any(has(OPTIONS[number].seed) for number in range(1, RAREST.start) for has in rarest)
+
+
+def test_last_come_three_in_which_copies_lack_credits_that_others_have():
+    assert len(STARVED) == 3
+    for number, options in OPTIONS.items():
+        assert has_starved_copies(options.seed) == (number in STARVED)
 
 
 def test_they_are_of_counters_at_their_ends_and_of_nodes_and_hosts_that_are_often_gone():
