@@ -47,8 +47,8 @@ CONGESTION_MUTANTS: Final = (
     Mutant(
         "of packets that join together one is counted",
         "crossing/arrivals.py",
-        "_sum([of[o, vl] for of in needs if (o, vl) in of], ~comes[o])",
-        "any_of(of[o, vl] for of in needs if (o, vl) in of)",
+        "sum(values[i + 1 : i + 2], values[i])",
+        "values[i] | values[min(i + 1, len(values) - 1)]",
         mixed("congestion", "S"),
         Kind.ROW,
         "S[3]",

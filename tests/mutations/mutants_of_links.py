@@ -250,7 +250,7 @@ LINK_MUTANTS: Final = (
         "found.eq(ports)",
         mixed("groups", "S"),
         Kind.ROW,
-        "S[2]",
+        "S[1]",
     ),
     Mutant(
         "MulticastFDBTop is ignored",

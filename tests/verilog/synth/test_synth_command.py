@@ -41,7 +41,8 @@ def test_buffers_and_tables_map_to_memory(tmp_path, capsys):
     assert mapped["input.store.buffer.rows"] == "block RAM"
     assert mapped["input.route.tables.memory"] == "block RAM"
     # The ends of some queues are less than a memory.
-    tails = {f"input.store.queues.{queues}tails" for queues in ("queues.", "copy_queues.queues.")}
+    stores = ("input.store.queues.queues", "input.store.queues.copy_queues.queues", "agent_store.queues.queues")
+    tails = {f"{queues}.tails" for queues in stores}
     assert {name for name, kind in mapped.items() if kind == "registers"} <= tails
     assert found["fits"]
     assert 0 < found["luts"] < found["luts_available"]
