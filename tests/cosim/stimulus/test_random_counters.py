@@ -51,7 +51,7 @@ def most_in_30_cycles(cycles: list[int]) -> int:
     return max(sum(first <= cycle < first + 30 for cycle in cycles[at : at + 30]) for at, first in enumerate(cycles))
 
 
-@pytest.mark.parametrize("has_them", [has_crowded_reads, has_whole_counters, has_many_mads, is_calm])
+@pytest.mark.parametrize("has_them", [has_crowded_reads, has_whole_counters, has_mads, has_many_mads, is_calm])
 def test_no_ports_counters_are_accessed_in_more_than_half_of_30_cycles(has_them):
     """Beyond that RTL may lose increments (docs/pipeline.md, section 10)."""
     seed = seed_with(has_them)
