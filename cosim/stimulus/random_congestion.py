@@ -159,8 +159,8 @@ def random_congestion(topology: Topology, seed: int, start: int, end: int) -> It
 
 
 def _open_victims(topology: Topology, seed: int, start: int, end: int) -> Iterator[Control]:
-    """Victim_Mask of all switches is 0, and now and then a port marks by other values, but where that is seldom seen
-    anyway."""
+    """Victim_Mask of all switches is 0, and now and then a port marks by other values: not where copies starve, as many
+    of these mark so few packets that nothing would show."""
     random, ports = Random(f"{seed}/congestion of victims"), switch_ports(topology)
     victims = registers.congestion_address(CcAttribute.SWITCH_CONGESTION_SETTING, _VICTIMS)
     for name in dict.fromkeys(port.node for port in ports):
