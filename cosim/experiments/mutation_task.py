@@ -23,6 +23,18 @@ _FIRST_ERROR_FREE: Final = (3, 11)
 _LOADS: Final = (0.7, 1.0)
 """In turn. With all that links can carry, heads of several VLs and inputs wait for an output."""
 
+_LIKE: Final = {
+    "port": "port_1",
+    "received": "input_1.store",
+    "received_mad": "input_1",
+    "posted": "input_2.store",
+    "posted_mad": "input_2",
+    "own_lid": "input_2",
+    "host_send": "input_2",
+    "host_receive": "output_1",
+}
+"""What of a switch the parts of an adapter are like: what asks most of those asks most of these."""
+
 
 @dataclass(frozen=True)
 class MutationTask:
@@ -60,6 +72,8 @@ class MutationTask:
 
     def checks_of(self, component: str) -> list[int]:
         """Numbers of those that a mutant of this component of the node goes through; all, if it is of none."""
+        first, dot, rest = component.partition(".")
+        component = _LIKE.get(first, first) + dot + rest
         aims = {number: mutation_aims.aim_of(number) for number in range(1, self.checks + 1)}
         return [
             number

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cosim.experiments.check_experiment import check_experiment
 from cosim.experiments.mutation_task import MutationTask
 from cosim.stimulus.injection import has_long_stalls, has_many_outages, is_calm
@@ -71,6 +73,20 @@ def test_behind_them_come_others_for_each_component_of_what_it_has_to_do_with():
 
 def test_what_is_of_no_component_has_to_do_with_all():
     assert TASK.checks_of("") == [*OPTIONS]
+
+
+def test_parts_of_an_adapter_go_through_what_parts_of_a_switch_like_them_go_through():
+    adapter = replace(TASK, node="adapter")
+    like = {
+        "port": "port_1",
+        "port.counters": "port_2.counters",
+        "received.queues.queues_48": "input_1.store.queues.queues_48",
+        "posted.buffer": "input_0.store.buffer",
+        "own_lid": "input_1.own_lid",
+        "host_receive": "output_0",
+        "agent_port.agent.decode": "agent_port.agent.decode",
+    }
+    assert {part: adapter.checks_of(part) for part in like} == {part: TASK.checks_of(like[part]) for part in like}
 
 
 def test_then_come_four_of_each_of_what_is_rare_elsewhere():
