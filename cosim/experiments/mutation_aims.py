@@ -17,7 +17,7 @@ from cosim.stimulus.random_expiries import has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_mads, has_many_mads, mostly_about
-from cosim.stimulus.random_overruns import has_overrun_bursts
+from cosim.stimulus.random_overruns import has_full_adapters, has_overrun_bursts
 from cosim.stimulus.random_packets import (
     has_bursts_to_agent,
     has_mostly_multicast,
@@ -26,6 +26,7 @@ from cosim.stimulus.random_packets import (
     has_steps,
 )
 from cosim.stimulus.random_rare_settings import (
+    has_calls_from_sleep,
     has_generous_limits,
     has_late_lists,
     has_late_stalls,
@@ -43,11 +44,20 @@ from cosim.stimulus.random_settings import (
     has_settled_limits,
 )
 from cosim.stimulus.random_traps import has_trap_sweeps, has_traps
-from cosim.stimulus.rare_fields import has_long_leases, has_rare_fields
-from cosim.stimulus.rare_rows import has_endless_packets, has_met_errors, has_swept_credits
+from cosim.stimulus.rare_fields import has_long_leases, has_other_lids, has_rare_fields
+from cosim.stimulus.rare_rows import (
+    has_endless_packets,
+    has_marked_link_packets,
+    has_met_errors,
+    has_rare_rows_at_adapters,
+    has_swept_credits,
+)
 from wire.sma import SmaAttribute
 
-__all__ = ["COUNT", "Aim", "aim_of", "seed_of"]
+__all__ = ["ADAPTER", "COUNT", "Aim", "aim_of", "seed_of"]
+
+ADAPTER: Final = "adapter"
+"""What a component's path begins with, if it is not of a switch but of an adapter."""
 
 _SEEDS: Final = 1_009
 _LATER_SEEDS: Final = 20_011
@@ -278,6 +288,38 @@ def _is_for_starved_copies(seed: int) -> bool:
     return marked and not kept and not has_mostly_multicast(seed) and not has_shortest_packets(seed)
 
 
+def _is_for_calls_from_sleep(seed: int) -> bool:
+    """Nothing else is told meanwhile."""
+    return has_calls_from_sleep(seed) and is_calm(seed) and not has_mads(seed)
+
+
+def _is_for_other_lids(seed: int) -> bool:
+    """Hosts ask their agents by LIDs that these have for some time."""
+    return has_other_lids(seed) and has_many_mads(seed) and is_calm(seed) and mostly_about(seed) is None
+
+
+def _is_for_full_adapters(seed: int) -> bool:
+    """Buffers fill, and nothing cuts off what is put in place of idle data."""
+    return has_full_adapters(seed) and _is_full(seed) and not has_partitions(seed)
+
+
+def _is_for_endless_packets_to_adapters(seed: int) -> bool:
+    return has_rare_rows_at_adapters(seed) and _is_for_endless_packets(seed)
+
+
+def _is_for_met_errors_of_adapters(seed: int) -> bool:
+    return has_rare_rows_at_adapters(seed) and _is_for_met_errors(seed)
+
+
+def _is_for_swept_credits_of_adapters(seed: int) -> bool:
+    return has_rare_rows_at_adapters(seed) and _is_for_swept_credits(seed)
+
+
+def _is_for_marked_link_packets(seed: int) -> bool:
+    """Nothing else is wrong, and credits that were lost are not told again for long."""
+    return has_marked_link_packets(seed) and has_rare_rows_at_adapters(seed) and is_calm(seed)
+
+
 @dataclass(frozen=True)
 class Aim:
     """A check that asks most of one part.
@@ -383,7 +425,26 @@ _RAREST: Final = (
 
 _STARVED_COPIES: Final = Aim(_is_for_starved_copies, _FULL_LOAD, of=("store.queues", "congestion", "marking"))
 
-_LATER: Final = (*_ROUND * 6, *_RARE * 4, *_RAREST * 4, *(_STARVED_COPIES,) * 3)
+_CALLS_FROM_SLEEP: Final = Aim(_is_for_calls_from_sleep, _IDLE_LOAD, of=("port_",))
+
+_OF_ADAPTERS: Final = (
+    Aim(_is_for_other_lids, _IDLE_LOAD, of=(f"{ADAPTER}.agent", f"{ADAPTER}.registers", f"{ADAPTER}.input")),
+    Aim(_is_for_full_adapters, _FULL_LOAD, of=(f"{ADAPTER}.port_",)),
+    Aim(_is_for_endless_packets_to_adapters, _IDLE_LOAD, of=(f"{ADAPTER}.port_",)),
+    Aim(_is_for_met_errors_of_adapters, _IDLE_LOAD, of=(f"{ADAPTER}.agent", f"{ADAPTER}.port_")),
+    Aim(_is_for_swept_credits_of_adapters, _LOW_LOAD, of=(f"{ADAPTER}.port_", f"{ADAPTER}.output")),
+    Aim(_is_for_marked_link_packets, _IDLE_LOAD, of=(f"{ADAPTER}.port_",)),
+)
+"""Of what adapters have not in all of these, as there it is for switches."""
+
+_LATER: Final = (
+    *_ROUND * 6,
+    *_RARE * 4,
+    *_RAREST * 4,
+    *(_STARVED_COPIES,) * 3,
+    *(_CALLS_FROM_SLEEP,) * 3,
+    *_OF_ADAPTERS * 3,
+)
 """Behind the first."""
 
 COUNT: Final = _FIRST_COUNT + len(_LATER)

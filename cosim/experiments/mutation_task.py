@@ -72,8 +72,9 @@ class MutationTask:
 
     def checks_of(self, component: str) -> list[int]:
         """Numbers of those that a mutant of this component of the node goes through; all, if it is of none."""
-        first, dot, rest = component.partition(".")
-        component = _LIKE.get(first, first) + dot + rest
+        if component and self.node == "adapter":
+            first, dot, rest = component.partition(".")
+            component = f"{mutation_aims.ADAPTER}.{_LIKE.get(first, first)}{dot}{rest}"
         aims = {number: mutation_aims.aim_of(number) for number in range(1, self.checks + 1)}
         return [
             number

@@ -39,15 +39,22 @@ from cosim.stimulus.random_links import (
     sweeps,
 )
 from cosim.stimulus.random_mads import has_mads, random_mad_controls
-from cosim.stimulus.random_overruns import has_overrun_bursts, random_overrun_bursts, random_overruns
+from cosim.stimulus.random_overruns import (
+    has_full_adapters,
+    has_overrun_bursts,
+    random_overrun_bursts,
+    random_overruns,
+)
 from cosim.stimulus.random_packets import has_starved_copies
 from cosim.stimulus.random_rare_settings import (
+    has_calls_from_sleep,
     has_generous_limits,
     has_late_lists,
     has_late_stalls,
     has_lone_weights,
     has_narrow_cables,
     has_read_backs,
+    random_calls_from_sleep,
     random_late_lists,
     random_late_stalls,
     random_narrow_cables,
@@ -287,8 +294,13 @@ def random_controls(
         if is_calm(seed) and has_overrun_bursts(seed):
             # What sets widths elsewhere may not come late.
             streams.append(random_overrun_bursts(topology, Random(f"{seed}/bursts"), start, end, count))
+        if is_calm(seed) and has_full_adapters(seed):
+            bursts = Random(f"{seed}/bursts at adapters")
+            streams.append(random_overrun_bursts(topology, bursts, start, end, count, at_adapters=True))
         if has_narrow_cables(seed):
             streams.append(random_narrow_cables(topology, Random(f"{seed}/cables"), start, end, count))
+        if has_calls_from_sleep(seed):
+            streams.append(random_calls_from_sleep(topology, Random(f"{seed}/calls"), start, end, count))
         if has_read_backs(seed):
             streams.append(random_read_backs(topology, Random(f"{seed}/read backs"), start, end, count))
     merged = one_a_cycle(heapq.merge(*streams, key=lambda control: control.cycle), _LATEST_READ)

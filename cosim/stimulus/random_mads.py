@@ -24,10 +24,13 @@ from cosim.stimulus.random_settings import due, random_times
 from cosim.stimulus.random_smps import Repair, SetSoFar, random_smp_content
 from cosim.stimulus.rare_fields import (
     has_long_leases,
+    has_other_lids,
     has_rare_fields,
     leased_second,
+    other_lid,
     rare_grh,
     rare_lease_second,
+    with_other_bit,
 )
 from cosim.topology.topology import Port, Topology
 from wire import registers
@@ -110,6 +113,12 @@ _TO_NOBODY_SHARE: Final = 0.05
 
 _TO_GROUPS_SHARE: Final = 0.05
 
+_BY_OWN_LID_SHARE: Final = 0.6
+"""Of the GMPs of hosts whose adapters have other LIDs for some time, those to these or nearly."""
+
+_RIGHT_LID_SHARE: Final = 0.7
+"""Of these, those to LIDs that the adapters do have."""
+
 _MUTATED_SHARE: Final = 0.25
 _GRH_SHARE: Final = 0.2
 _WRONG_GRH_SHARE: Final = 0.2
@@ -164,17 +173,25 @@ class RandomMad(NamedTuple):
     kind: MadKind = "right_mad"
 
 
-def random_mad(topology: Topology, random: Random, host: str, number: int, so_far: Mapping[str, SetSoFar]) -> RandomMad:
+def random_mad(
+    topology: Topology,
+    random: Random,
+    host: str,
+    number: int,
+    so_far: Mapping[str, SetSoFar],
+    own_lid: int | None = None,
+) -> RandomMad:
     """A request of a host to some agent, right or mutated; `number` is its PSN and TransactionID.
 
-    `so_far`: of every node, what those before have set there, to which it adds. Whatever comes of it, no packet but a
-    MAD reaches a host that it is not for (docs/check.md).
+    `so_far`: of every node, what those before have set there, to which it adds. `own_lid`: by which the host often asks
+    its own agent, or nearly. Whatever comes of it, no packet but a MAD reaches a host that it is not for
+    (docs/check.md).
     """
     is_smp = random.random() < _SMP_SHARE
     if is_smp:
         right = _smp(topology, random, host, number, so_far)
     else:
-        right = _perf(topology, random, host, number, so_far[host].rare)
+        right = _perf(topology, random, host, number, so_far[host].rare, own_lid)
     if random.random() >= _MUTATED_SHARE:
         return right
     data = mutated(random, right.data)
@@ -247,7 +264,9 @@ def _smp(topology: Topology, random: Random, host: str, number: int, so_far: Map
     return RandomMad(VL15, smp_packet(smp, slid, dlid, number).data, asked.repairs, kind)
 
 
-def _perf(topology: Topology, random: Random, host: str, number: int, rare: Random | None) -> RandomMad:
+def _perf(
+    topology: Topology, random: Random, host: str, number: int, rare: Random | None, own_lid: int | None
+) -> RandomMad:
     """A Get or Set of any attribute of performance management, of any port."""
     lids = agent_lids(topology)
     node = _agent(topology, random)
@@ -276,6 +295,8 @@ def _perf(topology: Topology, random: Random, host: str, number: int, rare: Rand
         source = random.choice((_lft_size(topology), LID_PERMISSIVE))
     elif topology.groups and other > 1 - _TO_GROUPS_SHARE:
         target = random_group(topology, random, others=True)
+    if own_lid is not None and random.random() < _BY_OWN_LID_SHARE:
+        target = own_lid if random.random() < _RIGHT_LID_SHARE else with_other_bit(random, own_lid)
     return RandomMad(vl, gmp_packet(mad, source, target, vl=vl, sl=sl, p_key=p_key, psn=number, grh=grh).data)
 
 
@@ -325,7 +346,17 @@ def _posted(topology: Topology, seed: int, start: int, end: int) -> Iterator[_Po
     )
     for number, cycle in enumerate(random_times(random, gap, start, end) if has_mads(seed) else ()):
         host = random.choice(hosts)
-        yield _Posted(cycle, host, random_mad(topology, random, host, number, so_far))
+        own_lid = _lid_now(topology, seed, host, start, cycle)[0] if has_other_lids(seed) else None
+        yield _Posted(cycle, host, random_mad(topology, random, host, number, so_far, own_lid))
+
+
+def _lid_now(topology: Topology, seed: int, host: str, start: int, cycle: int) -> tuple[int, int]:
+    """LID and LMC of an adapter as the last sweep left them: in some runs others than a switch sends to it."""
+    usual = topology.lids[host], topology.lmcs.get(host, 0)
+    if not has_other_lids(seed):
+        return usual
+    sweep = (cycle - start) // _SWEEP_CYCLES
+    return other_lid(Random(f"{seed}/LID of {host} after sweep {sweep}"), *usual)
 
 
 def random_mad_packets(
@@ -349,7 +380,7 @@ def random_mad_controls(topology: Topology, seed: int, start: int, end: int) -> 
         second = partial(leased_second, Random(f"{seed}/seconds of long leases"))
     elif has_rare_fields(seed):
         second = partial(rare_lease_second, Random(f"{seed}/seconds of leases"))
-    streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, second, start, end)
+    streams = _repairs(topology, random, seed, start, end), _sweeps(topology, random, seed, second, start, end)
     return heapq.merge(*streams, key=attrgetter("cycle"))
 
 
@@ -364,7 +395,7 @@ def _repairs(topology: Topology, random: Random, seed: int, start: int, end: int
 
 
 def _sweeps(
-    topology: Topology, random: Random, second: Callable[[], int] | None, start: int, end: int
+    topology: Topology, random: Random, seed: int, second: Callable[[], int] | None, start: int, end: int
 ) -> Iterator[Control]:
     """Again and again LIDs, forwarding tables and what would keep a port or its packets out for good."""
     for first in range(start, end, _SWEEP_CYCLES):
@@ -380,8 +411,10 @@ def _sweeps(
                 if random.random() < _LIMIT_ENDS_SHARE:
                     writes.append((registers.node_address(NodeRegister.LIFE_TIME), NO_LIMIT))
             elif name in topology.lids:
-                own = {NodeRegister.LID: topology.lids[name], NodeRegister.LMC: topology.lmcs.get(name, 0)}
-                writes += [(registers.node_address(register), value) for register, value in own.items()]
+                own = zip(
+                    (NodeRegister.LID, NodeRegister.LMC), _lid_now(topology, seed, name, start, first), strict=True
+                )
+                writes += [(registers.node_address(register), value) for register, value in own]
             for port in topology.linked_ports():
                 if port.node == name:
                     settings = _settings(topology, random, port, is_switch=is_switch)

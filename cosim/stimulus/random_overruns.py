@@ -21,7 +21,7 @@ from wire.registers import PortRegister
 from wire.stimulus import Control, Operation, injection_target
 from wire.symbols import Row, frame_data_packet
 
-__all__ = ["has_overrun_bursts", "random_overrun_bursts", "random_overruns"]
+__all__ = ["has_full_adapters", "has_overrun_bursts", "random_overrun_bursts", "random_overruns"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with overruns of this kind."""
@@ -36,6 +36,9 @@ _MOST_OVERRUN_ERRORS: Final = 5
 
 _BURSTS_SHARE: Final = 0.02
 """Of the runs, those with bursts of packets for which there is no room."""
+
+_AT_ADAPTERS_SHARE: Final = 0.01
+"""Likewise, at adapters."""
 
 _BURSTS_GAP: Final = (500, 4_000)
 _FILL_CYCLES: Final = (2_000, 5_000)
@@ -113,12 +116,19 @@ def has_overrun_bursts(seed: int) -> bool:
     return Random(f"{seed}/packets without room").random() < _BURSTS_SHARE
 
 
+def has_full_adapters(seed: int) -> bool:
+    """Whether it is adapters that have such overruns."""
+    return Random(f"{seed}/bursts at adapters").random() < _AT_ADAPTERS_SHARE
+
+
 def random_overrun_bursts(
-    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str], *, at_adapters: bool = False
 ) -> Iterator[Control]:
-    """Hosts take nothing until the buffers of switches are full; then one of their ports after the other gets packets
-    without room, in one short flow control period after the other."""
+    """Hosts take nothing until the buffers of adapters and switches are full; then one port after the other, of
+    switches or of adapters, gets packets without room, in one short flow control period after the other."""
     ports, free = switch_ports(topology), start
+    if at_adapters:
+        ports = [port for port in topology.linked_ports() if port.node in topology.lids]
     for cycle in random_times(random, _BURSTS_GAP, start, end) if ports else ():
         if cycle < free:
             continue
@@ -161,8 +171,11 @@ def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterat
 
 
 def _short_for_long(topology: Topology, random: Random, port: Port, vl: int) -> list[Row]:
-    """A packet of three rows from a port on to another, which says to be as long as the switch takes any."""
-    lids = [lid for lid, output in topology.tables[port.node].items() if output not in (0, port.number)]
+    """A packet of three rows, for another port or for the adapter's host, which says to be as long as there are any."""
+    if port.node in topology.lids:
+        lids = list(topology.lids_of(port.node))
+    else:
+        lids = [lid for lid, output in topology.tables[port.node].items() if output not in (0, port.number)]
     dlid = random.choice(lids or [0])
     length = max_pkt_len(mtu_code(topology.fabric.nodes[port.node].mtu))
     body = LRH.pack(vl=vl, sl=random.getrandbits(4), lnh=LNH.IBA_LOCAL, dlid=dlid, pkt_len=length)

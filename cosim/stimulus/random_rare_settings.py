@@ -11,9 +11,9 @@ from typing import Final, NamedTuple
 
 from cosim.stimulus.bus_bring_up import write, write_port
 from cosim.stimulus.random_settings import due, random_times, switch_ports
-from cosim.topology.topology import Topology
+from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import SERVICE_LEVELS, VL15, LinkWidth, PortPhysicalState
+from wire.codes import SERVICE_LEVELS, VL15, LinkWidth, PortPhysicalState, PortState
 from wire.parameters import vl_arbitration_entries
 from wire.port_tables import VL_ARBITRATION_ENTRY
 from wire.registers import PORT_REGISTER_WIDTHS, PortRegister
@@ -21,6 +21,7 @@ from wire.stimulus import Control, Operation
 from wire.vl_arbitration import VlWeight
 
 __all__ = [
+    "has_calls_from_sleep",
     "has_generous_limits",
     "has_late_lists",
     "has_late_stalls",
@@ -28,6 +29,7 @@ __all__ = [
     "has_lone_weights",
     "has_narrow_cables",
     "has_read_backs",
+    "random_calls_from_sleep",
     "random_late_lists",
     "random_late_stalls",
     "random_late_timers",
@@ -54,6 +56,14 @@ _LATE_PERIOD: Final = 1 << 17
 _BEHIND_LATE: Final = 5_000
 _NEVER: Final = (1 << PORT_REGISTER_WIDTHS[PortRegister.FC_WATCHDOG]) - 1
 _NARROW_GAP: Final = (5_000, 20_000)
+_CALLS_SHARE: Final = 0.01
+_CALLS_GAP: Final = (1_000, 5_000)
+_CALLS: Final = 12
+_TRAINED: Final = 20
+"""Cycles in which a link comes to Initialize, however long its cable is."""
+
+_TOLD: Final = 4
+_MOST_BEHIND: Final = 6
 _READ_GAP: Final = (50, 1_000)
 _HELD_CYCLES: Final = (40, 400)
 _READ_AFTER: Final = (1, 30)
@@ -168,6 +178,45 @@ def random_narrow_cables(
         count["link_setting"] += 1
         yield write_port(topology, cycle, port, PortRegister.LINK_WIDTH_ENABLED, LinkWidth.X1)
         yield write_port(topology, cycle + 1, port, PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING)
+
+
+def has_calls_from_sleep(seed: int) -> bool:
+    """Whether ports that are to sleep when their link is lost are told not to just as they lose it."""
+    return Random(f"{seed}/told as the link is lost").random() < _CALLS_SHARE
+
+
+def random_calls_from_sleep(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Both ends of a link that is in Initialize begin anew, one some cycles behind the other, which loses the link
+    then; again and again. Sweeps arm them in the end (`cosim.stimulus.random_links.sweeps`)."""
+    free = start
+    for cycle in random_times(random, _CALLS_GAP, start, end):
+        if cycle < free:
+            continue
+        near = random.choice(topology.linked_ports())
+        far, now = topology.far_end(near), cycle
+        assert far is not None
+        count["link_setting"] += 1
+        for _ in range(_CALLS):
+            behind = random.randint(1, _MOST_BEHIND)
+            yield write_port(topology, now, near, PortRegister.STATE, PortState.DOWN)
+            now += _TRAINED
+            yield from _at_both(topology, now, near, far, PortRegister.LINK_DOWN_DEFAULT, PortPhysicalState.SLEEP)
+            now += _TOLD
+            yield write_port(topology, now, far, PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING)
+            yield write_port(topology, now + behind, near, PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING)
+            now += _MOST_BEHIND + _TOLD
+            yield from _at_both(topology, now, near, far, PortRegister.LINK_DOWN_DEFAULT, PortPhysicalState.POLLING)
+            yield from _at_both(topology, now + 2, near, far, PortRegister.PHYSICAL_STATE, PortPhysicalState.POLLING)
+            now += _TRAINED
+        free = now
+
+
+def _at_both(
+    topology: Topology, cycle: int, near: Port, far: Port, register: PortRegister, value: int
+) -> Iterator[Control]:
+    return (write_port(topology, now, port, register, value) for now, port in enumerate((near, far), cycle))
 
 
 def has_read_backs(seed: int) -> bool:

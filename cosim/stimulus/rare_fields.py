@@ -1,11 +1,12 @@
-"""What MADs and their agents have seldom: whole GRHs, leases with a high bit, MTUs that there are not."""
+"""What MADs and their agents have seldom: whole GRHs, leases with a high bit, MTUs that there are not, LIDs that
+adapters should not have."""
 
 from __future__ import annotations
 
 from random import Random
 from typing import Final
 
-from wire.codes import mtu_code
+from wire.codes import LID_MULTICAST_MIN, mtu_code
 from wire.headers import GRH
 from wire.port_info import PORT_INFO
 
@@ -13,12 +14,15 @@ __all__ = [
     "LEASED_PORT_0_SHARE",
     "RARE_PORT_0_SHARE",
     "has_long_leases",
+    "has_other_lids",
     "has_rare_fields",
     "leased_m_key",
     "leased_second",
+    "other_lid",
     "rare_grh",
     "rare_lease_second",
     "with_long_lease",
+    "with_other_bit",
     "with_rare_fields",
 ]
 
@@ -50,6 +54,11 @@ _LEASED_SECONDS: Final = (50, 300)
 
 _FEW_SECONDS: Final = (2, 3)
 _PERIOD_BITS: Final = range(4, PORT_INFO["m_key_lease_period"].width)
+_OTHER_LIDS_SHARE: Final = 0.02
+"""Of the runs, those with other LIDs of adapters, where there are MADs."""
+
+_USUAL_SHARE: Final = 0.3
+
 _WRONG_KEY_SHARE: Final = 0.5
 _PROTECTS: Final = (1, 2, 3, 3)
 """A wrong key shows whether they have become 0."""
@@ -77,6 +86,25 @@ def with_rare_fields(random: Random, port_info: bytes, most_mtu: int) -> bytes:
     if random.random() >= _NO_MTU_SHARE:
         return data
     return PORT_INFO["neighbor_mtu"].write(data, random.choice((0, mtu_code(most_mtu) + 1)))
+
+
+def has_other_lids(seed: int) -> bool:
+    """Whether adapters have LIDs for some time by which nobody knows them but their hosts, which ask agents by them."""
+    return Random(f"{seed}/LIDs beyond tables").random() < _OTHER_LIDS_SHARE
+
+
+def other_lid(random: Random, lid: int, lmc: int) -> tuple[int, int]:
+    """A LID and LMC for an adapter that usually has these: the same, any others, or a LID that differs in a bit."""
+    if (kind := random.random()) < _USUAL_SHARE:
+        return lid, lmc
+    differs_in_a_bit = kind < (1 + _USUAL_SHARE) / 2
+    other = with_other_bit(random, lid) if differs_in_a_bit else random.randrange(1, LID_MULTICAST_MIN)
+    return other, random.choice((lmc, random.randint(0, PORT_INFO["lmc"].max)))
+
+
+def with_other_bit(random: Random, lid: int) -> int:
+    """A unicast LID that differs in a bit, or where there is none, in several."""
+    return min(max(lid ^ 1 << random.randrange(PORT_INFO["lid"].width), 1), LID_MULTICAST_MIN - 1)
 
 
 def has_long_leases(seed: int) -> bool:

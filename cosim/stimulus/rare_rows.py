@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from random import Random
 from typing import Final, NamedTuple
 
@@ -12,7 +12,7 @@ from cosim.stimulus.invented_smps import INVENTED_SMP, invented_smp
 from cosim.stimulus.random_mads import has_mads
 from cosim.stimulus.random_settings import random_times, switch_ports
 from cosim.stimulus.row_errors import INVENTED_PACKET, in_idle_data
-from cosim.topology.topology import Topology
+from cosim.topology.topology import Port, Topology
 from wire.codes import LNH, VL15
 from wire.crc import lpcrc, vcrc
 from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL
@@ -24,10 +24,20 @@ from wire.stimulus import Control, Operation
 from wire.symbols import Control as Symbol
 from wire.symbols import Row, frame_data_packet, frame_link_packet
 
-__all__ = ["has_endless_packets", "has_met_errors", "has_swept_credits", "random_rare_rows"]
+__all__ = [
+    "has_endless_packets",
+    "has_marked_link_packets",
+    "has_met_errors",
+    "has_rare_rows_at_adapters",
+    "has_swept_credits",
+    "random_rare_rows",
+]
 
 _SHARE: Final = 0.02
 """Of the runs, those with one of these."""
+
+_AT_ADAPTERS_SHARE: Final = 0.1
+"""Of these, those in which they go to adapters."""
 
 _ENDLESS_GAP: Final = (1_500, 6_000)
 _ENDLESS_WORDS: Final = (1 << 10, LRH["pkt_len"].max)
@@ -46,6 +56,9 @@ _SWEPT: Final = 100
 _SWEPT_STEP: Final = 5
 """So few blocks that some packets may be sent, and others not, for one packet of these at least."""
 
+_MARKED_SHARE: Final = 0.01
+_MARKED_GAP: Final = (100, 1_000)
+
 
 def has_endless_packets(seed: int) -> bool:
     """Whether packets begin that say they are longer than any, and do not end."""
@@ -62,15 +75,28 @@ def has_swept_credits(seed: int) -> bool:
     return Random(f"{seed}/descending FCCL").random() < _SHARE
 
 
+def has_marked_link_packets(seed: int) -> bool:
+    """Whether there are flow control packets that are right but for their end, which marks them bad."""
+    return Random(f"{seed}/EBP of link packets").random() < _MARKED_SHARE
+
+
+def has_rare_rows_at_adapters(seed: int) -> bool:
+    """Whether such rows go to adapters, not to switches."""
+    return Random(f"{seed}/rare rows at adapters").random() < _AT_ADAPTERS_SHARE
+
+
 def random_rare_rows(
     topology: Topology, seed: int, start: int, end: int, count: Counter[str]
 ) -> list[Iterator[Control]]:
-    """Of the kinds that a run has, each to one port of a switch after the other.
+    """Of the kinds that a run has, each to one port of a switch after the other, or in few runs of an adapter.
 
     Where agents read many counters, nobody else does (docs/pipeline.md, section 10).
     """
+    ports = switch_ports(topology)
+    if has_rare_rows_at_adapters(seed):
+        ports = [port for port in topology.linked_ports() if port.node in topology.lids]
     return [
-        _in_idle_data(topology, Random(f"{seed}/rows/{at}"), rare, start, end, count, reads=not has_mads(seed))
+        _in_idle_data(topology, Random(f"{seed}/rows/{at}"), rare, ports, start, end, count, reads=not has_mads(seed))
         for at, rare in enumerate(_RARE)
         if rare.is_in(seed)
     ]
@@ -106,6 +132,14 @@ def _swept_credits(random: Random) -> list[Row | None]:
     return rows
 
 
+def _marked_link_packet(random: Random) -> list[Row | None]:
+    """A flow control packet that ends as a packet does that is marked bad."""
+    fields = {name: random.randrange(CREDIT_MODULUS) for name in ("fctbs", "fccl")}
+    body = FLOW_CONTROL.pack(vl=random.randint(0, 1), **fields)
+    *first, end = frame_link_packet(body + lpcrc(body))
+    return [*first, Row(end.data ^ Symbol.EGP ^ Symbol.EBP, end.k)]
+
+
 class _Rare(NamedTuple):
     """What a run may have, as it is counted, how often, its rows, and whether no flow control packets should follow.
 
@@ -123,13 +157,22 @@ _RARE: Final = (
     _Rare(has_endless_packets, INVENTED_PACKET, _ENDLESS_GAP, _endless_packet, quiet=True),
     _Rare(has_met_errors, INVENTED_SMP, _MET_GAP, _met_errors),
     _Rare(has_swept_credits, INVENTED_PACKET, _SWEPT_GAP, _swept_credits),
+    _Rare(has_marked_link_packets, INVENTED_PACKET, _MARKED_GAP, _marked_link_packet),
 )
 
 
 def _in_idle_data(
-    topology: Topology, random: Random, rare: _Rare, start: int, end: int, count: Counter[str], *, reads: bool
+    topology: Topology,
+    random: Random,
+    rare: _Rare,
+    ports: Sequence[Port],
+    start: int,
+    end: int,
+    count: Counter[str],
+    *,
+    reads: bool,
 ) -> Iterator[Control]:
-    linked, ports, free = topology.linked_ports(), switch_ports(topology), start
+    linked, free = topology.linked_ports(), start
     for time in random_times(random, rare.gap, start, end) if ports else ():
         if time <= free:
             continue

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from cosim.experiments.check_experiment import check_experiment
 from cosim.experiments.mutation_task import MutationTask
 from cosim.stimulus.injection import has_long_stalls, has_many_outages, is_calm
@@ -14,7 +16,7 @@ from cosim.stimulus.random_expiries import has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_many_mads, mostly_about
-from cosim.stimulus.random_overruns import has_overrun_bursts
+from cosim.stimulus.random_overruns import has_full_adapters, has_overrun_bursts
 from cosim.stimulus.random_packets import (
     has_bursts_to_agent,
     has_mostly_multicast,
@@ -23,6 +25,7 @@ from cosim.stimulus.random_packets import (
     has_steps,
 )
 from cosim.stimulus.random_rare_settings import (
+    has_calls_from_sleep,
     has_generous_limits,
     has_late_lists,
     has_late_stalls,
@@ -33,8 +36,14 @@ from cosim.stimulus.random_rare_settings import (
 )
 from cosim.stimulus.random_settings import has_low_lists_alone, has_moving_p_keys, has_settled_limits
 from cosim.stimulus.random_traps import has_trap_sweeps
-from cosim.stimulus.rare_fields import has_long_leases, has_rare_fields
-from cosim.stimulus.rare_rows import has_endless_packets, has_met_errors, has_swept_credits
+from cosim.stimulus.rare_fields import has_long_leases, has_other_lids, has_rare_fields
+from cosim.stimulus.rare_rows import (
+    has_endless_packets,
+    has_marked_link_packets,
+    has_met_errors,
+    has_rare_rows_at_adapters,
+    has_swept_credits,
+)
 from wire.sma import SmaAttribute
 
 TASK = MutationTask()
@@ -42,7 +51,9 @@ FIRST = range(1, 23)
 LATER = range(FIRST.stop, FIRST.stop + 6 * 15)
 RARE = range(LATER.stop, LATER.stop + 4 * 12)
 RAREST = range(RARE.stop, RARE.stop + 4 * 9)
-STARVED = range(RAREST.stop, TASK.checks + 1)
+STARVED = range(RAREST.stop, RAREST.stop + 3)
+CALLS = range(STARVED.stop, STARVED.stop + 3)
+OF_ADAPTERS = range(CALLS.stop, TASK.checks + 1)
 OPTIONS = {number: TASK.options(number) for number in range(1, TASK.checks + 1)}
 
 
@@ -86,7 +97,8 @@ def test_parts_of_an_adapter_go_through_what_parts_of_a_switch_like_them_go_thro
         "host_receive": "output_0",
         "agent_port.agent.decode": "agent_port.agent.decode",
     }
-    assert {part: adapter.checks_of(part) for part in like} == {part: TASK.checks_of(like[part]) for part in like}
+    for part, of_switch in like.items():
+        assert [one for one in adapter.checks_of(part) if one not in OF_ADAPTERS] == TASK.checks_of(of_switch)
 
 
 def test_then_come_four_of_each_of_what_is_rare_elsewhere():
@@ -128,10 +140,33 @@ def test_behind_these_come_four_of_each_of_what_is_in_none_before():
     assert not any(has(OPTIONS[number].seed) for number in range(1, RAREST.start) for has in rarest)
 
 
-def test_last_come_three_in_which_copies_lack_credits_that_others_have():
-    assert len(STARVED) == 3
-    for number, options in OPTIONS.items():
-        assert has_starved_copies(options.seed) == (number in STARVED)
+@pytest.mark.parametrize(("has", "numbers"), [(has_starved_copies, STARVED), (has_calls_from_sleep, CALLS)])
+def test_then_come_three_in_which_copies_lack_credits_and_three_in_which_ports_are_kept_from_sleep(has, numbers):
+    assert len(numbers) == 3
+    for number in range(1, numbers.stop):
+        assert has(OPTIONS[number].seed) == (number in numbers)
+
+
+def test_last_come_those_that_are_for_adapters_alone_as_there_are_for_switches():
+    at_adapters = (
+        (has_other_lids, has_many_mads),
+        (has_full_adapters,),
+        *((has_rare_rows_at_adapters, rare) for rare in (has_endless_packets, has_met_errors, has_swept_credits)),
+        (has_rare_rows_at_adapters, has_marked_link_packets),
+    )
+    assert len(OF_ADAPTERS) == 3 * len(at_adapters)
+    for number, have in zip(OF_ADAPTERS, at_adapters * 3, strict=True):
+        assert all(has(OPTIONS[number].seed) for has in have)
+    adapter = replace(TASK, node="adapter")
+    parts = ("port.counters", "port.receiver", "agent_port.agent.decode", "registers", "posted_mad")
+    for number in OF_ADAPTERS:
+        assert any(number in adapter.checks_of(part) for part in parts)
+        assert not any(number in TASK.checks_of(part) for part in ("port_1.counters", "agent_port.agent.decode"))
+    assert not any(
+        has_other_lids(options.seed) and has_many_mads(options.seed)
+        for number, options in OPTIONS.items()
+        if number not in OF_ADAPTERS
+    )
 
 
 def test_they_are_of_counters_at_their_ends_and_of_nodes_and_hosts_that_are_often_gone():

@@ -4,9 +4,16 @@ from collections import Counter, defaultdict
 from itertools import count
 from random import Random
 
+import pytest
+
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.injection import is_calm, random_controls
-from cosim.stimulus.random_overruns import has_overrun_bursts, random_overrun_bursts, random_overruns
+from cosim.stimulus.random_overruns import (
+    has_full_adapters,
+    has_overrun_bursts,
+    random_overrun_bursts,
+    random_overruns,
+)
 from cosim.stimulus.row_errors import starts_data
 from wire import registers
 from wire.registers import PortRegister, place_of_address
@@ -58,8 +65,11 @@ def test_the_number_of_periods_that_are_too_many_changes_meanwhile_and_the_perio
         assert all(short < 1_000 <= usual for short, usual in zip(values[::2], values[1::2], strict=True))
 
 
-def test_in_some_runs_there_are_packets_without_room_in_more_periods_than_a_count_of_them_has():
-    controls = list(random_overrun_bursts(TOPOLOGY, Random(SEED), 0, CYCLES, Counter()))
+@pytest.mark.parametrize("at_adapters", [False, True])
+def test_in_some_runs_there_are_packets_without_room_in_more_periods_than_a_count_of_them_has(at_adapters):
+    controls = list(random_overrun_bursts(TOPOLOGY, Random(SEED), 0, CYCLES, Counter(), at_adapters=at_adapters))
+    written = {one.target for one in controls if one.operation == Operation.BUS_WRITE}
+    assert written == {TOPOLOGY.index[node] for node in TOPOLOGY.index if (node in TOPOLOGY.lids) == at_adapters}
     cycles = [one.cycle for one in controls]
     assert cycles == sorted(cycles)
     period, begun, packets, passed = 0, 0, 0, []
@@ -87,8 +97,11 @@ def test_meanwhile_what_is_counted_is_read_and_begins_anew():
     assert all(one.args[1] == 0 for one in cleared)
 
 
-def test_these_are_in_few_runs():
+@pytest.mark.parametrize("has", [has_overrun_bursts, has_full_adapters])
+def test_these_are_in_few_runs(has):
     for has_them in (True, False):
-        seed = next(seed for seed in count(1) if has_overrun_bursts(seed) == has_them and is_calm(seed))
+        others = (one for one in (has_overrun_bursts, has_full_adapters) if one != has)
+        seeds = (seed for seed in count(1) if not any(other(seed) for other in others) and is_calm(seed))
+        seed = next(seed for seed in seeds if has(seed) == has_them)
         given = random_controls(TOPOLOGY, seed, 0, 20_000, errors=True)
         assert any(one.operation == Operation.INJECT for one in given) == has_them

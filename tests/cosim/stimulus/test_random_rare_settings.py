@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import count
+from random import Random
 
 import pytest
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment, check_scenario
 from cosim.stimulus.injection import is_calm, random_controls
 from cosim.stimulus.random_rare_settings import (
+    has_calls_from_sleep,
     has_generous_limits,
     has_late_lists,
     has_late_stalls,
@@ -17,6 +20,7 @@ from cosim.stimulus.random_rare_settings import (
     has_lone_weights,
     has_narrow_cables,
     has_read_backs,
+    random_calls_from_sleep,
     random_late_lists,
 )
 from wire import registers
@@ -154,3 +158,23 @@ def test_what_is_read_back_is_read_while_it_has_a_value_of_millions_and_made_rig
 )
 def test_few_runs_are_for_each(has_it):
     assert 0.01 < sum(map(has_it, range(5_000))) / 5_000 < 0.03
+
+
+def test_ports_that_are_to_sleep_are_told_not_to_some_cycles_behind_the_other_end() -> None:
+    given = list(random_calls_from_sleep(TOPOLOGY, Random(1), 0, END, Counter()))
+    assert [one.cycle for one in given] == sorted(one.cycle for one in given)
+    defaults, polling, behind = dict.fromkeys(PORTS, 0), dict.fromkeys(PORTS, 0), Counter[int]()
+    for cycle, at, register, value in accesses(given, Operation.BUS_WRITE, set(PortRegister)):
+        if register == PortRegister.LINK_DOWN_DEFAULT:
+            defaults[at] = value
+        elif register == PortRegister.PHYSICAL_STATE and defaults[at] == PortPhysicalState.SLEEP:
+            far = TOPOLOGY.far_end(PORTS[at])
+            assert far is not None
+            behind[cycle - polling[TOPOLOGY.index[far.node], far.number]] += 1
+            polling[at] = cycle
+    assert sorted(behind)[:6] == [1, 2, 3, 4, 5, 6]
+    assert set(defaults.values()) == {PortPhysicalState.POLLING}
+
+
+def test_these_calls_are_in_few_runs() -> None:
+    assert 0.005 < sum(map(has_calls_from_sleep, range(5_000))) / 5_000 < 0.02

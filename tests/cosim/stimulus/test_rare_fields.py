@@ -8,10 +8,11 @@ from random import Random
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.random_mads import has_many_mads, random_mad_controls, random_mad_packets
 from cosim.stimulus.random_smps import SetSoFar, random_smp_content
-from cosim.stimulus.rare_fields import has_long_leases, has_rare_fields
-from wire.codes import LNH, mtu_code
+from cosim.stimulus.rare_fields import has_long_leases, has_other_lids, has_rare_fields
+from wire.codes import LID_MULTICAST_MIN, LNH, VL15, mtu_code
 from wire.headers import GRH, LRH
 from wire.mad import MadMethod
+from wire.mad_packet import is_of_management
 from wire.port_info import PORT_INFO
 from wire.registers import NodeRegister, node_address
 from wire.sma import SmaAttribute
@@ -86,3 +87,24 @@ def test_in_the_same_runs_seconds_of_leases_are_over_before_many_smps_have_come(
         controls = random_mad_controls(TOPOLOGY, seed, 0, CYCLES)
         seconds = [one.args[1] for one in controls if one.args[0] == address]
         assert all(50 <= second <= 300 for second in seconds) is has_them
+
+
+def test_in_some_runs_adapters_have_any_lids_for_some_time_and_hosts_ask_their_own_agents_by_them() -> None:
+    seed = next(seed for seed in count(1) if has_many_mads(seed) and has_other_lids(seed))
+    addresses = {TOPOLOGY.index[host]: host for host in TOPOLOGY.lids}
+    given: dict[str, list[int]] = {host: [] for host in TOPOLOGY.lids}
+    for one in random_mad_controls(TOPOLOGY, seed, 0, CYCLES):
+        if one.target in addresses and one.args[0] == node_address(NodeRegister.LID):
+            given[addresses[one.target]].append(one.args[1])
+    asked: dict[str, list[int]] = {host: [] for host in TOPOLOGY.lids}
+    for packet in random_mad_packets(TOPOLOGY, seed, 0, CYCLES):
+        if LRH["vl"].read(packet.data) != VL15 and is_of_management(packet.data):
+            asked[packet.source].append(LRH["dlid"].read(packet.data))
+    for host, lids in given.items():
+        differ = {lid ^ TOPOLOGY.lids[host] for lid in lids}
+        assert len(differ) > 10
+        assert sum(one.bit_count() == 1 for one in differ) > 3
+        assert 0 < min(lids) <= max(lids) < LID_MULTICAST_MIN
+        others = {lid for lid in lids if lid not in TOPOLOGY.lids.values()}
+        assert len(others & set(asked[host])) > 5
+        assert any((lid ^ other).bit_count() == 1 for lid in asked[host] for other in others)

@@ -1,4 +1,5 @@
-"""What comes in place of idle data in few runs: packets without an end, errors that meet, credits that go down."""
+"""What comes in place of idle data in few runs: packets without an end, errors that meet, credits that go down, flow
+control packets marked bad."""
 
 from __future__ import annotations
 
@@ -11,7 +12,15 @@ import pytest
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.injection import one_a_cycle
 from cosim.stimulus.random_settings import switch_ports
-from cosim.stimulus.rare_rows import has_endless_packets, has_met_errors, has_swept_credits, random_rare_rows
+from cosim.stimulus.rare_rows import (
+    has_endless_packets,
+    has_marked_link_packets,
+    has_met_errors,
+    has_rare_rows_at_adapters,
+    has_swept_credits,
+    random_rare_rows,
+)
+from wire.crc import lpcrc
 from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL
 from wire.headers import LRH
 from wire.mad_packet import smp_of
@@ -22,12 +31,16 @@ from wire.symbols import Control, Row, deframe
 
 TOPOLOGY = check_experiment(CheckOptions(cycles=20_000)).topology
 ROWS_OF_SMP = 73
-GATES = (has_endless_packets, has_met_errors, has_swept_credits)
+GATES = (has_endless_packets, has_met_errors, has_swept_credits, has_marked_link_packets)
 
 
-def rows(has_it: Callable[[int], bool]) -> list[tuple[int, list[Row]]]:
+def rows(has_it: Callable[[int], bool], *, at_adapters: bool = False) -> list[tuple[int, list[Row]]]:
     """(direction, rows) of each that a run has; of errors some rows stay as they are."""
-    seed = next(seed for seed in count(1) if [has(seed) for has in GATES] == [has == has_it for has in GATES])
+    seed = next(
+        seed
+        for seed in count(1)
+        if has_it(seed) and sum(has(seed) for has in GATES) == 1 and has_rare_rows_at_adapters(seed) == at_adapters
+    )
     counted: Counter[str] = Counter()
     (controls,) = random_rare_rows(TOPOLOGY, seed, 0, 200_000, counted)
     found: list[tuple[int, list[Row]]] = []
@@ -78,8 +91,19 @@ def test_a_vls_fccl_goes_down_in_small_steps():
     assert windows == set(range(CREDIT_MODULUS >> 8))
 
 
+def test_flow_control_packets_are_right_but_for_an_end_that_marks_them_bad():
+    for _, given in rows(has_marked_link_packets):
+        begin, end = given
+        assert (begin.k, begin.data >> 24, end.k, end.data & 0xFF) == (0b1000, Control.SLP, 0b0001, Control.EBP)
+        (framed,) = deframe([begin, Row(end.data ^ Control.EBP ^ Control.EGP, end.k)])
+        body = framed.body[: FLOW_CONTROL.size_bytes]
+        assert framed.body == body + lpcrc(body)
+        assert FLOW_CONTROL.unpack(body).vl in (0, 1)
+
+
+@pytest.mark.parametrize("at_adapters", [False, True])
 @pytest.mark.parametrize("has_it", GATES)
-def test_only_switches_get_them_in_few_runs(has_it):
+def test_only_switches_get_them_or_in_fewer_runs_only_adapters(has_it, at_adapters):
     to_switches = {TOPOLOGY.linked_ports().index(port) ^ 1 for port in switch_ports(TOPOLOGY)}
-    assert {direction for direction, _ in rows(has_it)} <= to_switches
-    assert 0.01 < sum(map(has_it, range(5_000))) / 5_000 < 0.03
+    assert {direction in to_switches for direction, _ in rows(has_it, at_adapters=at_adapters)} == {not at_adapters}
+    assert 0.005 < sum(map(has_it, range(5_000))) / 5_000 < 0.03
