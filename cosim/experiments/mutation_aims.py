@@ -358,7 +358,7 @@ _FIRST: Final[dict[int, Aim]] = {
     8: _DATA,
     9: _LIMITS,
     16: _MARKING,
-    **dict.fromkeys((17, 20), replace(_AGENTS, times=_LONG, of=("agent",))),
+    **dict.fromkeys((17, 20), replace(_AGENTS, times=_LONG, of=("agent", "vl_arbiter.turn"))),
     18: replace(_SETS, times=_LONG, of=("agent",)),
     19: Aim(_is_for_traps, times=_LONG, of=("agent", "inspection")),
     21: replace(_MARKING, times=_LONG, of=("vl_arbiter", "flow_control", "congestion")),
@@ -376,7 +376,7 @@ _OF_DATA: Final = ("input", "arrivals", "matcher", "crossbar", "output")
 _ROUND: Final = (
     replace(_TABLES, of=("input", "p_key", "arrivals")),
     Aim(_is_for_traps, of=("input", "agent")),
-    replace(_AGENTS, of=("agent", "bus", "registers", "congestion", "port_decoder")),
+    replace(_AGENTS, of=("agent", "bus", "registers", "congestion", "port_decoder", "vl_arbiter.turn")),
     replace(_SETS, of=("agent", "bus", "registers", "port_state", "port_decoder")),
     replace(_COUNTERS, of=("port_",)),
     Aim(_is_for_crowds, of=("port_",)),
@@ -428,7 +428,11 @@ _STARVED_COPIES: Final = Aim(_is_for_starved_copies, _FULL_LOAD, of=("store.queu
 _CALLS_FROM_SLEEP: Final = Aim(_is_for_calls_from_sleep, _IDLE_LOAD, of=("port_",))
 
 _OF_ADAPTERS: Final = (
-    Aim(_is_for_other_lids, _IDLE_LOAD, of=(f"{ADAPTER}.agent", f"{ADAPTER}.registers", f"{ADAPTER}.input")),
+    Aim(
+        _is_for_other_lids,
+        _IDLE_LOAD,
+        of=(f"{ADAPTER}.agent", f"{ADAPTER}.registers", f"{ADAPTER}.input", f"{ADAPTER}.matcher"),
+    ),
     Aim(_is_for_full_adapters, _FULL_LOAD, of=(f"{ADAPTER}.port_",)),
     Aim(_is_for_endless_packets_to_adapters, _IDLE_LOAD, of=(f"{ADAPTER}.port_",)),
     Aim(_is_for_met_errors_of_adapters, _IDLE_LOAD, of=(f"{ADAPTER}.agent", f"{ADAPTER}.port_")),

@@ -14,7 +14,7 @@ from cosim.stimulus.random_settings import random_times, switch_ports
 from cosim.stimulus.row_errors import INVENTED_PACKET, in_idle_data
 from cosim.topology.topology import Port, Topology
 from wire.codes import LNH, VL15
-from wire.crc import lpcrc, vcrc
+from wire.crc import VCRC_WIDTH, lpcrc, vcrc
 from wire.flow_control import CREDIT_MODULUS, FLOW_CONTROL
 from wire.headers import LRH
 from wire.mad_packet import smp_packet
@@ -58,6 +58,8 @@ _SWEPT_STEP: Final = 5
 
 _MARKED_SHARE: Final = 0.01
 _MARKED_GAP: Final = (100, 1_000)
+_HIDING_EBP: Final = 0x2240
+"""What an LPCRC differs by of which, with EBP behind it, a CRC that goes on is as of a right one with EGP."""
 
 
 def has_endless_packets(seed: int) -> bool:
@@ -133,10 +135,11 @@ def _swept_credits(random: Random) -> list[Row | None]:
 
 
 def _marked_link_packet(random: Random) -> list[Row | None]:
-    """A flow control packet that ends as a packet does that is marked bad."""
+    """A flow control packet that ends as a packet does that is marked bad; its LPCRC is right, or would be with EGP."""
     fields = {name: random.randrange(CREDIT_MODULUS) for name in ("fctbs", "fccl")}
     body = FLOW_CONTROL.pack(vl=random.randint(0, 1), **fields)
-    *first, end = frame_link_packet(body + lpcrc(body))
+    of_body = int.from_bytes(lpcrc(body), "big") ^ random.choice((0, _HIDING_EBP))
+    *first, end = frame_link_packet(body + of_body.to_bytes(VCRC_WIDTH // 8, "big"))
     return [*first, Row(end.data ^ Symbol.EGP ^ Symbol.EBP, end.k)]
 
 

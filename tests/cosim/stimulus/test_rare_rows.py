@@ -91,14 +91,17 @@ def test_a_vls_fccl_goes_down_in_small_steps():
     assert windows == set(range(CREDIT_MODULUS >> 8))
 
 
-def test_flow_control_packets_are_right_but_for_an_end_that_marks_them_bad():
+def test_flow_control_packets_are_right_but_for_an_end_that_marks_them_bad_or_a_crc_that_hides_it():
+    kinds = set()
     for _, given in rows(has_marked_link_packets):
         begin, end = given
         assert (begin.k, begin.data >> 24, end.k, end.data & 0xFF) == (0b1000, Control.SLP, 0b0001, Control.EBP)
         (framed,) = deframe([begin, Row(end.data ^ Control.EBP ^ Control.EGP, end.k)])
         body = framed.body[: FLOW_CONTROL.size_bytes]
-        assert framed.body == body + lpcrc(body)
+        bad, good = (bytes((symbol,)) for symbol in (Control.EBP, Control.EGP))
+        kinds.add((framed.body == body + lpcrc(body), lpcrc(framed.body + bad) == lpcrc(body + lpcrc(body) + good)))
         assert FLOW_CONTROL.unpack(body).vl in (0, 1)
+    assert kinds == {(True, False), (False, True)}
 
 
 @pytest.mark.parametrize("at_adapters", [False, True])
