@@ -10,7 +10,7 @@ from random import Random
 from typing import Final
 
 from cosim.stimulus.bus_bring_up import write_port
-from cosim.stimulus.random_settings import due, random_times, switch_ports
+from cosim.stimulus.random_settings import adapter_ports, due, random_times, switch_ports
 from cosim.stimulus.row_errors import forged_flow_control, in_idle_data
 from cosim.topology.topology import Port, Topology
 from wire import registers
@@ -126,9 +126,7 @@ def random_overrun_bursts(
 ) -> Iterator[Control]:
     """Hosts take nothing until the buffers of adapters and switches are full; then one port after the other, of
     switches or of adapters, gets packets without room, in one short flow control period after the other."""
-    ports, free = switch_ports(topology), start
-    if at_adapters:
-        ports = [port for port in topology.linked_ports() if port.node in topology.lids]
+    ports, free = (adapter_ports if at_adapters else switch_ports)(topology), start
     for cycle in random_times(random, _BURSTS_GAP, start, end) if ports else ():
         if cycle < free:
             continue

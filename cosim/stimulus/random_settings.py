@@ -24,6 +24,7 @@ from wire.time_limits import MAX_EXPONENT, NO_LIMIT, TICK_CYCLES
 from wire.vl_arbitration import VlWeight
 
 __all__ = [
+    "adapter_ports",
     "due",
     "has_limits",
     "has_low_lists_alone",
@@ -371,6 +372,11 @@ def _forwarding_entry(topology: Topology, random: Random, switch: str) -> tuple[
         )
     )
     return index, registers.node_address(register), value
+
+
+def adapter_ports(topology: Topology) -> list[Port]:
+    """The linked ports of adapters."""
+    return [port for port in topology.linked_ports() if port.node in topology.lids]
 
 
 def switch_ports(topology: Topology) -> list[Port]:

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from cosim.stimulus.bus_bring_up import write_port
 from cosim.stimulus.invented_smps import INVENTED_SMP, invented_smp
 from cosim.stimulus.random_mads import has_mads
-from cosim.stimulus.random_settings import random_times, switch_ports
+from cosim.stimulus.random_settings import adapter_ports, random_times, switch_ports
 from cosim.stimulus.row_errors import INVENTED_PACKET, in_idle_data
 from cosim.topology.topology import Port, Topology
 from wire.codes import LNH, VL15
@@ -94,9 +94,7 @@ def random_rare_rows(
 
     Where agents read many counters, nobody else does (docs/pipeline.md, section 10).
     """
-    ports = switch_ports(topology)
-    if has_rare_rows_at_adapters(seed):
-        ports = [port for port in topology.linked_ports() if port.node in topology.lids]
+    ports = (adapter_ports if has_rare_rows_at_adapters(seed) else switch_ports)(topology)
     return [
         _in_idle_data(topology, Random(f"{seed}/rows/{at}"), rare, ports, start, end, count, reads=not has_mads(seed))
         for at, rare in enumerate(_RARE)
