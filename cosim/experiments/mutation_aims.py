@@ -13,11 +13,11 @@ from cosim.stimulus.random_addresses import has_own_addresses, has_vls_of_pairs
 from cosim.stimulus.random_cc_traps import has_cc_traps
 from cosim.stimulus.random_congestion import has_congestion_control, has_open_victims
 from cosim.stimulus.random_counters import has_crowded_reads, has_crowds_at_stuck_links, has_whole_counters
-from cosim.stimulus.random_expiries import has_mass_expiries
+from cosim.stimulus.random_expiries import has_long_deferrals, has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_mads, has_many_mads, mostly_about
-from cosim.stimulus.random_overruns import has_full_adapters, has_overrun_bursts
+from cosim.stimulus.random_overruns import has_bursts_anywhere, has_overrun_bursts
 from cosim.stimulus.random_packets import (
     has_bursts_to_agent,
     has_mostly_multicast,
@@ -298,9 +298,14 @@ def _is_for_other_lids(seed: int) -> bool:
     return has_other_lids(seed) and has_many_mads(seed) and is_calm(seed) and mostly_about(seed) is None
 
 
-def _is_for_full_adapters(seed: int) -> bool:
+def _is_for_long_deferrals(seed: int) -> bool:
+    """Heads wait at the port whose link is lost, and have no other limits."""
+    return has_long_deferrals(seed) and _is_full(seed) and not has_limits(seed) and not has_late_stalls(seed)
+
+
+def _is_for_bursts_anywhere(seed: int) -> bool:
     """Buffers fill, and nothing cuts off what is put in place of idle data."""
-    return has_full_adapters(seed) and _is_full(seed) and not has_partitions(seed)
+    return has_bursts_anywhere(seed) and _is_full(seed) and not has_partitions(seed)
 
 
 def _is_for_endless_packets_to_adapters(seed: int) -> bool:
@@ -425,7 +430,12 @@ _RAREST: Final = (
 
 _STARVED_COPIES: Final = Aim(_is_for_starved_copies, _FULL_LOAD, of=("store.queues", "congestion", "marking"))
 
-_CALLS_FROM_SLEEP: Final = Aim(_is_for_calls_from_sleep, _IDLE_LOAD, of=("port_",))
+_RARE_AT_LINKS: Final = (
+    Aim(_is_for_calls_from_sleep, _IDLE_LOAD, of=("port_",)),
+    Aim(_is_for_bursts_anywhere, _FULL_LOAD, of=("port_",)),
+    Aim(_is_for_long_deferrals, _FULL_LOAD, of=("output", "head_of_queue", "port_state", "life_time")),
+)
+"""Of what ports have in none of these: links are lost just as these are told of it, or for long; VL15 has no room."""
 
 _OF_ADAPTERS: Final = (
     Aim(
@@ -433,7 +443,6 @@ _OF_ADAPTERS: Final = (
         _IDLE_LOAD,
         of=(f"{ADAPTER}.agent", f"{ADAPTER}.registers", f"{ADAPTER}.input", f"{ADAPTER}.matcher"),
     ),
-    Aim(_is_for_full_adapters, _FULL_LOAD, of=(f"{ADAPTER}.port_",)),
     Aim(_is_for_endless_packets_to_adapters, _IDLE_LOAD, of=(f"{ADAPTER}.port_",)),
     Aim(_is_for_met_errors_of_adapters, _IDLE_LOAD, of=(f"{ADAPTER}.agent", f"{ADAPTER}.port_")),
     Aim(_is_for_swept_credits_of_adapters, _LOW_LOAD, of=(f"{ADAPTER}.port_", f"{ADAPTER}.output")),
@@ -446,7 +455,7 @@ _LATER: Final = (
     *_RARE * 4,
     *_RAREST * 4,
     *(_STARVED_COPIES,) * 3,
-    *(_CALLS_FROM_SLEEP,) * 3,
+    *_RARE_AT_LINKS * 3,
     *_OF_ADAPTERS * 3,
 )
 """Behind the first."""

@@ -27,7 +27,13 @@ from cosim.stimulus.random_counters import (
     random_reads,
     random_whole_counters,
 )
-from cosim.stimulus.random_expiries import has_mass_expiries, random_expiries, random_mass_expiries
+from cosim.stimulus.random_expiries import (
+    has_long_deferrals,
+    has_mass_expiries,
+    random_expiries,
+    random_long_deferrals,
+    random_mass_expiries,
+)
 from cosim.stimulus.random_links import (
     RESET_SHARE,
     are_many_outages,
@@ -40,7 +46,7 @@ from cosim.stimulus.random_links import (
 )
 from cosim.stimulus.random_mads import has_mads, random_mad_controls
 from cosim.stimulus.random_overruns import (
-    has_full_adapters,
+    has_bursts_anywhere,
     has_overrun_bursts,
     random_overrun_bursts,
     random_overruns,
@@ -294,9 +300,9 @@ def random_controls(
         if is_calm(seed) and has_overrun_bursts(seed):
             # What sets widths elsewhere may not come late.
             streams.append(random_overrun_bursts(topology, Random(f"{seed}/bursts"), start, end, count))
-        if is_calm(seed) and has_full_adapters(seed):
-            bursts = Random(f"{seed}/bursts at adapters")
-            streams.append(random_overrun_bursts(topology, bursts, start, end, count, at_adapters=True))
+        if is_calm(seed) and has_bursts_anywhere(seed):
+            bursts = Random(f"{seed}/bursts anywhere")
+            streams.append(random_overrun_bursts(topology, bursts, start, end, count, anywhere=True))
         if has_narrow_cables(seed):
             streams.append(random_narrow_cables(topology, Random(f"{seed}/cables"), start, end, count))
         if has_calls_from_sleep(seed):
@@ -308,9 +314,11 @@ def random_controls(
 
 
 def _time_limits(topology: Topology, seed: int, start: int, end: int, count: Counter[str]) -> list[Iterator[Control]]:
-    """Of most runs, and of those in which all that waits comes to its limit at once, or VLs stall late."""
+    """Of most runs, and of those in which all that waits comes to its limit at once, for long, or VLs stall late."""
     if has_mass_expiries(seed):
         return [random_mass_expiries(topology, Random(f"{seed}/limits of all"), start, end, count)]
+    if is_calm(seed) and has_long_deferrals(seed):
+        return [random_long_deferrals(topology, Random(f"{seed}/deferrals"), start, end, count)]
     expiries = random_expiries(topology, Random(f"{seed}/expiries"), start, end, count)
     if has_late_stalls(seed):
         return [random_late_stalls(topology, Random(f"{seed}/limits"), start, end), expiries]

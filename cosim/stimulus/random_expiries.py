@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from math import inf
 from random import Random
 from typing import Final
@@ -16,7 +16,13 @@ from wire.registers import NodeRegister, PortRegister, node_address
 from wire.stimulus import Control, Operation
 from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, NO_LIMIT, STALL_TICKS, TICK_CYCLES
 
-__all__ = ["has_mass_expiries", "random_expiries", "random_mass_expiries"]
+__all__ = [
+    "has_long_deferrals",
+    "has_mass_expiries",
+    "random_expiries",
+    "random_long_deferrals",
+    "random_mass_expiries",
+]
 
 _SHARE: Final = 0.6
 """Of the runs, those with some."""
@@ -47,6 +53,14 @@ _ABOUT_EXPIRY: Final = (-100, 300)
 """From when the packets of a switch have outlived their limit until a host takes some again."""
 
 _LIMITED_TICKS: Final = (4, 12)
+_DEFERRALS_SHARE: Final = 0.01
+"""Of the runs, those in which heads wait for links that are lost until counts of their ticks come round."""
+
+_DEFERRALS_GAP: Final = (500, 3_000)
+_BEHIND_ROUND_TICKS: Final = (0, 5)
+_LATE_TIMEOUT: Final = 1 << 15
+_USUAL_TIMEOUT: Final = 1_000
+"""LINK_DOWN_TIMEOUT of the ports meanwhile, and afterwards."""
 
 
 def has_mass_expiries(seed: int) -> bool:
@@ -62,19 +76,13 @@ def random_expiries(topology: Topology, random: Random, start: int, end: int, co
     ports = _ports_with_hosts(topology)
     if random.random() >= _SHARE or not ports:
         return
-    later: list[Control] = []
-    until, stall_share = start, random.choice(_STALL_SHARES)
-    for cycle in random_times(random, _GAP, start, end):
-        yield from due(later, cycle)
-        if cycle < until:
-            continue
-        count["time_limit"] += 1
+    stall_share = random.choice(_STALL_SHARES)
+
+    def one(cycle: int) -> list[Control]:
         kind = _stall if random.random() < stall_share else _expiry
-        controls = kind(topology, random, cycle, *random.choice(ports))
-        until = controls[-1].cycle
-        for control in controls:
-            heapq.heappush(later, control)
-    yield from due(later, inf)
+        return kind(topology, random, cycle, *random.choice(ports))
+
+    yield from _in_turn(random_times(random, _GAP, start, end), one, count)
 
 
 def random_mass_expiries(
@@ -82,15 +90,40 @@ def random_mass_expiries(
 ) -> Iterator[Control]:
     """Of a switch, again and again, the shortest LIFE_TIME while its hosts take nothing: all heads of all its outputs
     expire at once, or go if credits come first, and what is behind them has outlived it while other packets arrive."""
-    ports, later, until = _ports_with_hosts(topology), list[Control](), start
-    for cycle in random_times(random, _MASS_GAP, start, end) if ports else ():
+    ports = _ports_with_hosts(topology)
+
+    def one(cycle: int) -> list[Control]:
+        switch = random.choice(ports)[0].node
+        hosts = [host.node for port, host in ports if port.node == switch]
+        return _mass_expiry(topology, random, cycle, topology.index[switch], hosts)
+
+    yield from _in_turn(random_times(random, _MASS_GAP, start, end) if ports else (), one, count)
+
+
+def has_long_deferrals(seed: int) -> bool:
+    """Whether links of hosts are lost for as long as a VL stalls, and come back with their ports still Active."""
+    return Random(f"{seed}/deferred for long").random() < _DEFERRALS_SHARE
+
+
+def random_long_deferrals(
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str]
+) -> Iterator[Control]:
+    """Of a switch's port, again and again, the shortest HOQ_LIFE while its link is lost, until it is back: heads have
+    been there for far longer than that, and the count of their ticks has come round, or would have."""
+    ports = _ports_with_hosts(topology)
+    times = random_times(random, _DEFERRALS_GAP, start, end) if ports else ()
+    yield from _in_turn(times, lambda cycle: _deferral(topology, random, cycle, *random.choice(ports)), count)
+
+
+def _in_turn(times: Iterable[int], given: Callable[[int], list[Control]], count: Counter[str]) -> Iterator[Control]:
+    """What is given from cycles on, but those that come before all of the one before is over."""
+    later, until = list[Control](), 0
+    for cycle in times:
         yield from due(later, cycle)
         if cycle < until:
             continue
         count["time_limit"] += 1
-        switch = random.choice(ports)[0].node
-        hosts = [host.node for port, host in ports if port.node == switch]
-        controls = _mass_expiry(topology, random, cycle, topology.index[switch], hosts)
+        controls = given(cycle)
         until = controls[-1].cycle
         for control in controls:
             heapq.heappush(later, control)
@@ -136,6 +169,26 @@ def _stall(topology: Topology, random: Random, cycle: int, port: Port, host: Por
         write_port(topology, tick - WRITE_SHOWS, port, PortRegister.HOQ_LIFE, 0),
         Control(stalled, Operation.RECV_STALL, node),
         write_port(topology, over, port, PortRegister.HOQ_LIFE, random.choice(_NEXT_EXPONENTS)),
+    ]
+
+
+def _deferral(topology: Topology, random: Random, cycle: int, port: Port, host: Port) -> list[Control]:
+    """Of a port, from a cycle on: it is ActiveDefer for as many ticks as a stall lasts, or some more."""
+    plug = topology.link_at(port)
+    assert plug is not None
+    link, _ = plug
+    back = cycle + (STALL_TICKS + random.randint(*_BEHIND_ROUND_TICKS)) * TICK_CYCLES + random.randrange(TICK_CYCLES)
+    after = random.choice(_NEXT_EXPONENTS)
+    return [
+        write_port(topology, cycle, port, PortRegister.VL_STALL_COUNT, random.choice(_STALL_COUNTS)),
+        write_port(topology, cycle + 1, port, PortRegister.HOQ_LIFE, 0),
+        write_port(topology, cycle + 2, port, PortRegister.LINK_DOWN_TIMEOUT, _LATE_TIMEOUT),
+        write_port(topology, cycle + 3, host, PortRegister.LINK_DOWN_TIMEOUT, _LATE_TIMEOUT),
+        Control(cycle + 4, Operation.LINK_DOWN, link),
+        Control(back, Operation.LINK_UP, link),
+        write_port(topology, back + TICK_CYCLES, port, PortRegister.HOQ_LIFE, after),
+        write_port(topology, back + TICK_CYCLES + 1, port, PortRegister.LINK_DOWN_TIMEOUT, _USUAL_TIMEOUT),
+        write_port(topology, back + TICK_CYCLES + 2, host, PortRegister.LINK_DOWN_TIMEOUT, _USUAL_TIMEOUT),
     ]
 
 

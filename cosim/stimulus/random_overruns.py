@@ -10,18 +10,18 @@ from random import Random
 from typing import Final
 
 from cosim.stimulus.bus_bring_up import write_port
-from cosim.stimulus.random_settings import adapter_ports, due, random_times, switch_ports
+from cosim.stimulus.random_settings import due, random_times, switch_ports
 from cosim.stimulus.row_errors import forged_flow_control, in_idle_data
 from cosim.topology.topology import Port, Topology
 from wire import registers
-from wire.codes import LNH, max_pkt_len, mtu_code
+from wire.codes import LNH, VL15, max_pkt_len, mtu_code
 from wire.crc import vcrc
 from wire.headers import LRH
 from wire.registers import PortRegister
 from wire.stimulus import Control, Operation, injection_target
 from wire.symbols import Row, frame_data_packet
 
-__all__ = ["has_full_adapters", "has_overrun_bursts", "random_overrun_bursts", "random_overruns"]
+__all__ = ["has_bursts_anywhere", "has_overrun_bursts", "random_overrun_bursts", "random_overruns"]
 
 _SHARE: Final = 0.5
 """Of the runs, those with overruns of this kind."""
@@ -37,8 +37,8 @@ _MOST_OVERRUN_ERRORS: Final = 5
 _BURSTS_SHARE: Final = 0.02
 """Of the runs, those with bursts of packets for which there is no room."""
 
-_AT_ADAPTERS_SHARE: Final = 0.01
-"""Likewise, at adapters."""
+_ANYWHERE_SHARE: Final = 0.01
+"""Likewise, at adapters too and on VL15."""
 
 _BURSTS_GAP: Final = (500, 4_000)
 _FILL_CYCLES: Final = (2_000, 5_000)
@@ -116,17 +116,17 @@ def has_overrun_bursts(seed: int) -> bool:
     return Random(f"{seed}/packets without room").random() < _BURSTS_SHARE
 
 
-def has_full_adapters(seed: int) -> bool:
-    """Whether it is adapters that have such overruns."""
-    return Random(f"{seed}/bursts at adapters").random() < _AT_ADAPTERS_SHARE
+def has_bursts_anywhere(seed: int) -> bool:
+    """Whether there are such overruns at adapters too, and on VL15."""
+    return Random(f"{seed}/bursts at adapters").random() < _ANYWHERE_SHARE
 
 
 def random_overrun_bursts(
-    topology: Topology, random: Random, start: int, end: int, count: Counter[str], *, at_adapters: bool = False
+    topology: Topology, random: Random, start: int, end: int, count: Counter[str], *, anywhere: bool = False
 ) -> Iterator[Control]:
     """Hosts take nothing until the buffers of adapters and switches are full; then one port after the other, of
-    switches or of adapters, gets packets without room, in one short flow control period after the other."""
-    ports, free = (adapter_ports if at_adapters else switch_ports)(topology), start
+    switches or of any node, gets packets without room, in one short flow control period after the other."""
+    ports, free = topology.linked_ports() if anywhere else switch_ports(topology), start
     for cycle in random_times(random, _BURSTS_GAP, start, end) if ports else ():
         if cycle < free:
             continue
@@ -135,13 +135,13 @@ def random_overrun_bursts(
             yield from _stalls(topology, topology.lids, now)
         for _ in range(random.randint(*_BURSTS)):
             count["overrun"] += 1
-            burst = list(_burst(topology, random, random.choice(ports), free))
+            burst = list(_burst(topology, random, random.choice(ports), free, anywhere=anywhere))
             yield from burst
             free = burst[-1].cycle + 1
         yield from (Control(free, Operation.RECV_STALL, topology.index[host]) for host in topology.lids)
 
 
-def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterator[Control]:
+def _burst(topology: Topology, random: Random, port: Port, start: int, *, anywhere: bool) -> Iterator[Control]:
     """At one port; OVERRUN_ERRORS counts none or each, and then as many as have been long before.
 
     What is counted is read, and then 0: it has few bits.
@@ -152,7 +152,12 @@ def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterat
     yield write_port(topology, start, port, PortRegister.FCP_PERIOD, period * pitch)
     yield write_port(topology, start, port, PortRegister.OVERRUN_ERRORS, random.randint(0, 1))
     packets = period * random.randint(*_BURST_PERIODS) // _PACKET_ROWS
-    vl, cycle = random.randrange(topology.vls(port)), -(-start // pitch) * pitch
+    vls = range(topology.vls(port))
+    vl, cycle = random.choice((*vls, VL15) if anywhere else vls), -(-start // pitch) * pitch
+    dlids = _dlids(topology, port)
+    if vl == VL15:
+        # There are no credits: one output has them all, and is slower than they come.
+        dlids = [random.choice(dlids)]
     for number in range(packets):
         if number == packets * 2 // 3:
             errors = random.randint(*_LATE_OVERRUN_ERRORS)
@@ -162,19 +167,22 @@ def _burst(topology: Topology, random: Random, port: Port, start: int) -> Iterat
             address = registers.port_address(port.number, registers.Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS)
             yield Control(cycle, Operation.BUS_READ, topology.index[port.node], (address, 0, 0, 0))
             yield write_port(topology, cycle, port, registers.Counter.EXCESSIVE_BUFFER_OVERRUN_ERRORS, 0)
-        for row, injection in enumerate(in_idle_data(_short_for_long(topology, random, port, vl))):
+        for row, injection in enumerate(in_idle_data(_short_for_long(topology, random, port, vl, dlids))):
             yield Control(cycle + row * pitch, Operation.INJECT, toward, injection.args())
         cycle += _PACKET_ROWS * pitch
     yield _usual_period(topology, random, port, cycle)
 
 
-def _short_for_long(topology: Topology, random: Random, port: Port, vl: int) -> list[Row]:
-    """A packet of three rows, for another port or for the adapter's host, which says to be as long as there are any."""
+def _dlids(topology: Topology, port: Port) -> list[int]:
+    """LIDs by which a packet goes on from a port, to another or to the adapter's host; 0 if there are none."""
     if port.node in topology.lids:
-        lids = list(topology.lids_of(port.node))
-    else:
-        lids = [lid for lid, output in topology.tables[port.node].items() if output not in (0, port.number)]
-    dlid = random.choice(lids or [0])
+        return list(topology.lids_of(port.node))
+    return [lid for lid, output in topology.tables[port.node].items() if output not in (0, port.number)] or [0]
+
+
+def _short_for_long(topology: Topology, random: Random, port: Port, vl: int, dlids: list[int]) -> list[Row]:
+    """A packet of three rows, for one of these LIDs, which says to be as long as there are any."""
+    dlid = random.choice(dlids)
     length = max_pkt_len(mtu_code(topology.fabric.nodes[port.node].mtu))
     body = LRH.pack(vl=vl, sl=random.getrandbits(4), lnh=LNH.IBA_LOCAL, dlid=dlid, pkt_len=length)
     return frame_data_packet(body + vcrc(body))

@@ -12,11 +12,11 @@ from cosim.stimulus.injection import has_long_stalls, has_many_outages, is_calm
 from cosim.stimulus.random_addresses import has_vls_of_pairs
 from cosim.stimulus.random_congestion import has_congestion_control, has_open_victims
 from cosim.stimulus.random_counters import has_crowded_reads, has_crowds_at_stuck_links, has_whole_counters
-from cosim.stimulus.random_expiries import has_mass_expiries
+from cosim.stimulus.random_expiries import has_long_deferrals, has_mass_expiries
 from cosim.stimulus.random_groups import has_groups
 from cosim.stimulus.random_links import has_many_changes
 from cosim.stimulus.random_mads import has_many_mads, mostly_about
-from cosim.stimulus.random_overruns import has_full_adapters, has_overrun_bursts
+from cosim.stimulus.random_overruns import has_bursts_anywhere, has_overrun_bursts
 from cosim.stimulus.random_packets import (
     has_bursts_to_agent,
     has_mostly_multicast,
@@ -52,8 +52,8 @@ LATER = range(FIRST.stop, FIRST.stop + 6 * 15)
 RARE = range(LATER.stop, LATER.stop + 4 * 12)
 RAREST = range(RARE.stop, RARE.stop + 4 * 9)
 STARVED = range(RAREST.stop, RAREST.stop + 3)
-CALLS = range(STARVED.stop, STARVED.stop + 3)
-OF_ADAPTERS = range(CALLS.stop, TASK.checks + 1)
+AT_LINKS = range(STARVED.stop, STARVED.stop + 3 * 3)
+OF_ADAPTERS = range(AT_LINKS.stop, TASK.checks + 1)
 OPTIONS = {number: TASK.options(number) for number in range(1, TASK.checks + 1)}
 
 
@@ -140,17 +140,25 @@ def test_behind_these_come_four_of_each_of_what_is_in_none_before():
     assert not any(has(OPTIONS[number].seed) for number in range(1, RAREST.start) for has in rarest)
 
 
-@pytest.mark.parametrize(("has", "numbers"), [(has_starved_copies, STARVED), (has_calls_from_sleep, CALLS)])
-def test_then_come_three_in_which_copies_lack_credits_and_three_in_which_ports_are_kept_from_sleep(has, numbers):
+@pytest.mark.parametrize(
+    ("has", "numbers"),
+    [
+        (has_starved_copies, STARVED),
+        (has_calls_from_sleep, AT_LINKS[::3]),
+        (has_bursts_anywhere, AT_LINKS[1::3]),
+        (has_long_deferrals, AT_LINKS[2::3]),
+    ],
+)
+def test_then_come_three_each_of_copies_without_credits_no_sleep_no_room_on_any_vl_and_deferrals(has, numbers):
     assert len(numbers) == 3
     for number in range(1, numbers.stop):
-        assert has(OPTIONS[number].seed) == (number in numbers)
+        if is_calm(OPTIONS[number].seed):
+            assert has(OPTIONS[number].seed) == (number in numbers)
 
 
 def test_last_come_those_that_are_for_adapters_alone_as_there_are_for_switches():
     at_adapters = (
         (has_other_lids, has_many_mads),
-        (has_full_adapters,),
         *((has_rare_rows_at_adapters, rare) for rare in (has_endless_packets, has_met_errors, has_swept_credits)),
         (has_rare_rows_at_adapters, has_marked_link_packets),
     )

@@ -6,7 +6,13 @@ from random import Random
 
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.injection import is_calm, random_controls
-from cosim.stimulus.random_expiries import has_mass_expiries, random_expiries, random_mass_expiries
+from cosim.stimulus.random_expiries import (
+    has_long_deferrals,
+    has_mass_expiries,
+    random_expiries,
+    random_long_deferrals,
+    random_mass_expiries,
+)
 from wire.registers import NodeRegister, PortRegister, node_address, place_of_address
 from wire.stimulus import Control, Operation
 from wire.time_limits import EXPIRED_TICKS, MAX_EXPONENT, NO_LIMIT, STALL_TICKS, TICK_CYCLES
@@ -77,3 +83,25 @@ def test_some_runs_have_them():
     given = random_controls(TOPOLOGY, seed, 0, 100_000, errors=True)
     limits = [one.args[1] for one in given if one.operation == Operation.BUS_WRITE and one.args[0] == LIFE_TIME]
     assert limits.count(0) > 10 < limits.count(NO_LIMIT)
+
+
+def test_links_are_lost_for_longer_than_counts_of_ticks_go_and_ports_with_the_shortest_limit_wait_for_them():
+    controls = list(random_long_deferrals(TOPOLOGY, Random(1), 0, 400_000, Counter()))
+    assert [one.cycle for one in controls] == sorted(one.cycle for one in controls)
+    lost = [one.cycle for one in controls if one.operation == Operation.LINK_DOWN]
+    back = [one.cycle for one in controls if one.operation == Operation.LINK_UP]
+    ticks = {(up - down) // TICK_CYCLES for down, up in zip(lost, back, strict=True)}
+    assert min(ticks) >= STALL_TICKS - 1
+    assert len(ticks) > 4
+    writes = [one for one in controls if one.operation == Operation.BUS_WRITE]
+    for register, meanwhile in ((PortRegister.HOQ_LIFE, 0), (PortRegister.LINK_DOWN_TIMEOUT, 1 << 15)):
+        values = [one.args[1] for one in writes if place_of_address(one.args[0])[1] == register]
+        assert values.count(meanwhile) * 2 == len(values)
+        assert values[-1] != meanwhile
+
+
+def test_such_losses_are_in_few_runs_in_which_no_link_has_errors():
+    for has_them in (True, False):
+        seed = next(seed for seed in count(1) if has_long_deferrals(seed) == has_them and is_calm(seed))
+        given = random_controls(TOPOLOGY, seed, 0, 40_000, errors=True)
+        assert any(one.operation == Operation.LINK_DOWN for one in given) == has_them

@@ -9,7 +9,7 @@ import pytest
 from cosim.experiments.check_experiment import CheckOptions, check_experiment
 from cosim.stimulus.injection import is_calm, random_controls
 from cosim.stimulus.random_overruns import (
-    has_full_adapters,
+    has_bursts_anywhere,
     has_overrun_bursts,
     random_overrun_bursts,
     random_overruns,
@@ -65,11 +65,11 @@ def test_the_number_of_periods_that_are_too_many_changes_meanwhile_and_the_perio
         assert all(short < 1_000 <= usual for short, usual in zip(values[::2], values[1::2], strict=True))
 
 
-@pytest.mark.parametrize("at_adapters", [False, True])
-def test_in_some_runs_there_are_packets_without_room_in_more_periods_than_a_count_of_them_has(at_adapters):
-    controls = list(random_overrun_bursts(TOPOLOGY, Random(SEED), 0, CYCLES, Counter(), at_adapters=at_adapters))
+@pytest.mark.parametrize("anywhere", [False, True])
+def test_in_some_runs_there_are_packets_without_room_in_more_periods_than_a_count_of_them_has(anywhere):
+    controls = list(random_overrun_bursts(TOPOLOGY, Random(SEED), 0, CYCLES, Counter(), anywhere=anywhere))
     written = {one.target for one in controls if one.operation == Operation.BUS_WRITE}
-    assert written == {TOPOLOGY.index[node] for node in TOPOLOGY.index if (node in TOPOLOGY.lids) == at_adapters}
+    assert written == {TOPOLOGY.index[node] for node in TOPOLOGY.index if anywhere or node not in TOPOLOGY.lids}
     cycles = [one.cycle for one in controls]
     assert cycles == sorted(cycles)
     period, begun, packets, passed = 0, 0, 0, []
@@ -97,10 +97,10 @@ def test_meanwhile_what_is_counted_is_read_and_begins_anew():
     assert all(one.args[1] == 0 for one in cleared)
 
 
-@pytest.mark.parametrize("has", [has_overrun_bursts, has_full_adapters])
+@pytest.mark.parametrize("has", [has_overrun_bursts, has_bursts_anywhere])
 def test_these_are_in_few_runs(has):
     for has_them in (True, False):
-        others = (one for one in (has_overrun_bursts, has_full_adapters) if one != has)
+        others = (one for one in (has_overrun_bursts, has_bursts_anywhere) if one != has)
         seeds = (seed for seed in count(1) if not any(other(seed) for other in others) and is_calm(seed))
         seed = next(seed for seed in seeds if has(seed) == has_them)
         given = random_controls(TOPOLOGY, seed, 0, 20_000, errors=True)
