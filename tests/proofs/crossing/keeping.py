@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Assert, Assume, Cat, Cover, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
@@ -18,7 +18,8 @@ _PACKETS: Final = 3
 
 
 class Keeping(wiring.Component):
-    """No row is stored in a block of a packet that is kept, blocks stay in their pools, and `free` is what is left.
+    """No row is stored in a block of a packet that is kept; blocks stay in their pools, each in the list of what is
+    free or of one packet; and `free` is what is left.
 
     Of a block's rows behind the first not all need come: the buffer does nothing between them.
 
@@ -148,6 +149,11 @@ class Keeping(wiring.Component):
                 ]
                 m.d.sync += [place.used.eq(0), returned.eq(returned | place.blocks)]
 
+        # What is behind a block in its list, as the buffer's memory should have it.
+        behind = Array(
+            Signal(buffer.bits, init=(block + 1) % buffer.blocks, name=f"behind_{block}")
+            for block in range(buffer.blocks)
+        )
         taken = [Mux(place.used, place.blocks, 0) for place in kept]
         in_row = 1 << current
         m.d.comb += [Assert(~was_stored | ((in_row & blocks_of) == 0)) for blocks_of in taken]
@@ -163,6 +169,25 @@ class Keeping(wiring.Component):
                 *(Assert(~(place.used & (place.slot == pool)) | ((place.blocks & ~of_pool) == 0)) for place in kept),
             ]
             start += capacity + 1
+
+            # Each block is in the list of what is free, or of one packet.
+            head, tail = opened.inside(f"head_{pool}"), opened.inside(f"tail_{pool}")
+            with m.If(release.valid & release.pool[pool]):
+                m.d.sync += behind[tail].eq(release.first)
+            block = Mux(was_last & (was_slot == pool), behind[current], head)
+            listed, is_over = 1 << block, block == tail
+            for _ in range(capacity):
+                block = Mux(is_over, block, behind[block])
+                listed, is_over = listed | 1 << block, is_over | (block == tail)
+            in_packets = Mux(was_last & (was_slot == pool), all_blocks, 0)
+            for place in kept:
+                in_packets |= Mux(place.used & (place.slot == pool), place.blocks, 0)
+            m.d.comb += [
+                Assert(is_over),
+                Assert((listed & in_packets) == 0),
+                Assert((listed | in_packets) == of_pool),
+                Assert(sum(listed[block] for block in range(buffer.blocks)) > fill.free[pool]),
+            ]
         m.d.comb += [
             Cover(Cat(place.used for place in kept[:2]).all() & was_stored),
             Cover(was_accepted & ((returned & in_row) != 0)),
@@ -172,7 +197,7 @@ class Keeping(wiring.Component):
 
 KEEPING_PROOFS: Final = (
     Proof(
-        "from reset on, no row is stored in a block that is kept, and what is not charged is free",
+        "from reset on, each block is in one list, none that is kept is written, and what is not charged is free",
         Keeping,
         parameters={"pools": (2,)},
         cycles=13,
