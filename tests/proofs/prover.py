@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -22,9 +22,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from amaranth.back import rtlil
-from amaranth.hdl import Assert, ClockDomain, Fragment, Module, Value
+from amaranth.hdl import Assert, ClockDomain, Const, Fragment, Module, Shape, Signal, Value
 from amaranth.hdl._ast import SignalSet
 from amaranth.lib import wiring
+from amaranth.utils import ceil_log2
 
 from tests.mutations.mutant import ROOT, Change
 from toolchain.build_cache import cached
@@ -100,13 +101,34 @@ class Opened:
 
     def inside(self, path: str) -> Any:
         """The register of this name, behind those of the submodules that it is in, with dots between."""
-        fragment = self.fragment
         *folders, name = path.split(".")
-        for folder in folders:
-            fragment = next(inner for inner, inner_name, _ in fragment.subfragments if inner_name == folder)
+        fragment = self._at(folders)
         written = SignalSet(chain.from_iterable(it._lhs_signals() for it in fragment.statements["sync"]))
         (signal,) = (signal for signal in written if signal.name == name)
         return signal
+
+    def words(self, path: str) -> list[Signal]:
+        """What the words of the memory of this name are: it has a read port more for each."""
+        *_, name = parts = path.split(".")
+        memory = self._at(parts)
+        depth, width = memory._data.depth, Shape.cast(memory._data.shape).width
+        words = [Signal(width, name=f"{name}_{number}") for number in range(depth)]
+        for number, word in enumerate(words):
+            address = Const(number, ceil_log2(depth))
+            memory.read_port(domain="comb", addr=address, data=word, en=Const(1), transparent_for=())
+        return words
+
+    def read(self, path: str) -> tuple[Value, Value]:
+        """Address and data of the only read port of the memory of this name."""
+        (port,) = self._at(path.split("."))._read_ports
+        return port._addr, port._data
+
+    def _at(self, path: Iterable[str]) -> Any:
+        """The fragment of this name, each name being that of a submodule of the one before."""
+        fragment = self.fragment
+        for folder in path:
+            fragment = next(inner for inner, inner_name, _ in fragment.subfragments if inner_name == folder)
+        return fragment
 
 
 @dataclass(frozen=True)
@@ -279,7 +301,7 @@ def _apart(text: str, k: int) -> int:
         ),
         *(f"(assert (|top_a| s{state})) (assert (|top_t| s{state} s{state + 1}))" for state in states[:-1]),
     ]
-    before = "\n".join(["(reset) (set-logic QF_UFBV)", design, *lines])
+    before = "\n".join(["(reset) (set-logic QF_AUFBV)", design, *lines])
     assertions = _SMT_ASSERT.findall(design)
     with tempfile.TemporaryDirectory(prefix="ironband-") as name:
         folder = Path(name)

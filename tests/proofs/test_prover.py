@@ -4,13 +4,14 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from amaranth.hdl import Assert, Assume, Cover, Module, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Signal
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 
 from tests.mutations.mutant import ROOT
 from tests.proofs.claims import PROOFS
-from tests.proofs.prover import Failed, Proof, Proven, Refuted
+from tests.proofs.prover import Failed, Opened, Proof, Proven, Refuted
 
 
 class Count(wiring.Component):
@@ -28,6 +29,26 @@ class Count(wiring.Component):
         m.d.comb += [Assert(count <= self._most), Cover(count == self._covers)]
         if self._assumes:
             m.d.comb += [Assume(self.step), Assume(count == 0)]
+        return m
+
+
+class Kept(wiring.Component):
+    """What is stored in a memory, whose ports do not say: no word is ever `never`."""
+
+    def __init__(self, never: int) -> None:
+        self._never = never
+        super().__init__({"value": In(2), "address": In(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        folder = Module()
+        folder.submodules.memory = memory = Memory(shape=2, depth=2, init=[])
+        write = memory.write_port()
+        folder.d.comb += [write.en.eq(self.value != 3), write.addr.eq(self.address), write.data.eq(self.value)]
+        opened = Opened(folder)
+        m.submodules.folder = opened.fragment
+        m.d.comb += [Assert(word != self._never) for word in opened.words("memory")]
+        m.d.comb += Cover(Cat(word == 2 for word in opened.words("memory")).all())
         return m
 
 
@@ -49,6 +70,17 @@ def test_what_is_false_is_refuted_by_a_trace() -> None:
     assert found.cycle == 4
     assert found.assertion.endswith("m.d.comb += [Assert(count <= self._most), Cover(count == self._covers)]")
     assert found.trace.splitlines()[0].split() == ["count", "0", "1", "2", "3", "4"]
+
+
+def test_a_claim_may_be_of_the_words_of_a_memory() -> None:
+    kept = Proof("no word is 3", Kept, cycles=4, mutants=(), parameters={"never": 3})
+    found = kept.proven()
+    assert isinstance(found, Proven)
+    assert found.how == "induction, k = 1"
+    kept.covered()
+    found = replace(kept, parameters={"never": 2}).proven()
+    assert isinstance(found, Refuted)
+    assert found.cycle == 1
 
 
 @pytest.mark.prove
