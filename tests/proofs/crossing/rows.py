@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from amaranth.hdl import Assert, Assume, Cover, Module, Mux, Signal
+from amaranth.hdl import Assert, Assume, Cat, Cover, Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In
 
@@ -22,7 +22,7 @@ _LEAST_WORDS: Final = 5
 class RowsInOrder(wiring.Component):
     """Of a packet rows 0, 1, 2, ... go to the output that it was granted, and to no other; the last that goes says so,
     and only one that the buffer says is the end, or that is not sent at all, is not row PktLen. A 4X output has one a
-    cycle.
+    cycle. Of four cycles a reader takes up a packet in one.
 
     Members:
         grant, to, wide: a reader that may takes up a packet for this output, one-hot.
@@ -51,10 +51,10 @@ class RowsInOrder(wiring.Component):
         reader = self._reader
         opened = Opened(reader)
         m.submodules.reader = opened.fragment
-        phase = Signal(2)
+        phase, ago = Signal(2), Signal(3)
         grant = self.grant & reader.ready
         is_next = Signal()  # x_0 + 1
-        m.d.sync += [phase.eq(phase + 1), is_next.eq(grant)]
+        m.d.sync += [phase.eq(phase + 1), is_next.eq(grant), ago.eq(Cat(grant, ago))]
         m.d.comb += [
             reader.phase.eq(phase),
             reader.takes.eq(grant),
@@ -94,6 +94,7 @@ class RowsInOrder(wiring.Component):
         with m.Elif(was_due & is_first):
             m.d.sync += over.eq(1)
         m.d.comb += [
+            Assert(~grant | (ago == 0)),
             # What is due.
             Assert(~due | (reader.to_output == Mux(grant, self.to, to))),
             Assert(~due | (reader.memory.row == number[:ROW_BITS])),
@@ -129,6 +130,8 @@ class RowsInOrder(wiring.Component):
             ~(over & (active | was_due)) | ending | (passing == 0) | ~was_due,
             ~(over & active & ~was_due) | ending,
             ~ready | (~active & free),
+            ~ready | (ago == 0),
+            (ago[:2] == 0) | ~free,
             ~(free & active) | ending | (final_due & (wide | (phase == 1))),
         )
         return m
@@ -148,6 +151,12 @@ ROWS_PROOFS: Final = (
                 "crossing/reader.py",
                 "final_due.eq(following == words)",
                 "final_due.eq(following + 1 == words)",
+            ),
+            Change(
+                "a reader may take up the next packet a cycle too early",
+                "crossing/reader.py",
+                "self.ready.eq(self.free & ~self.grant)",
+                "self.ready.eq(self.stays_free & ~self.grant)",
             ),
         ),
     ),
