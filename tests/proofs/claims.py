@@ -5,6 +5,7 @@ from typing import Final
 from tests.proofs.crossing.keeping import KEEPING_PROOFS
 from tests.proofs.crossing.matching import MATCHING_PROOFS
 from tests.proofs.crossing.one_reader import ONE_READER_PROOFS
+from tests.proofs.crossing.queueing import QUEUEING_PROOFS
 from tests.proofs.crossing.rows import ROWS_PROOFS
 from tests.proofs.crossing.vl_arbitration import VL_ARBITRATION_PROOFS
 from tests.proofs.link.credits import CREDIT_PROOFS
@@ -23,6 +24,7 @@ PROOFS: Final = (
     *ROWS_PROOFS,
     *ONE_READER_PROOFS,
     *KEEPING_PROOFS,
+    *QUEUEING_PROOFS,
     *CREDIT_PROOFS,
     *PORT_STATE_PROOFS,
     *SENDING_PROOFS,
