@@ -41,6 +41,7 @@ class GateNetlist:
 
     Attributes:
         graph: what bits are of each other within a cycle.
+        order: gates and reads of memories, each behind those that it depends on.
         edges: of each bit. Inputs, what memories give and registers are free, but for those that never change.
         outputs: bits that leave the node.
         chooses: inputs that say by number which mutant there is, from the lowest; of this netlist they are 0.
@@ -65,11 +66,11 @@ class GateNetlist:
         }
         self.taken: dict[Bit, Bit] = {one["Q"][0]: one["D"][0] for one in registers if one["Q"][0] in live}
         self.writes = [cell for cell in cells if cell["type"] in _WRITES and cell["parameters"][_MEMORY] in live]
-        self._order = self._in_order()
+        self.order = self._in_order()
         self._free = self._undriven()
-        self._place = {name: at for at, name in enumerate(self._order)}
+        self._place = {name: at for at, name in enumerate(self.order)}
         self.readers: dict[Bit, list[str]] = {}
-        for name in self._order:
+        for name in self.order:
             for bit in _inputs_of(self._cells[name]):
                 self.readers.setdefault(bit, []).append(name)
         self.edges = self._evaluated({})
@@ -188,7 +189,7 @@ class GateNetlist:
         bits = dict.fromkeys(["x", *self.outputs])
         for cell in self._cells.values():
             bits.update(dict.fromkeys((*_inputs_of(cell), *_outputs_of(cell))))
-        driven = {bit for name in self._order if not self.is_read(name) for bit in _outputs_of(self._cells[name])}
+        driven = {bit for name in self.order if not self.is_read(name) for bit in _outputs_of(self._cells[name])}
         return [bit for bit in bits if bit not in driven and bit not in ("0", "1")]
 
     def _evaluated(self, constant: Mapping[Bit, int]) -> dict[Bit, int]:
@@ -197,7 +198,7 @@ class GateNetlist:
         edges: dict[Bit, int] = {"0": FALSE, "1": TRUE, **{bit: graph.free() for bit in self._free}}
         edges.update(dict.fromkeys(self.chooses, FALSE))
         edges.update(constant)
-        for name in self._order:
+        for name in self.order:
             if not self.is_read(name):
                 edges[self._output(name)] = self.gate(name, edges.__getitem__)
         return edges
