@@ -2,6 +2,10 @@
 
 import pytest
 
+from tests.verilog.netlists import known_netlists, netlist, once
+
+__all__ = ["known_netlists", "netlist", "once"]
+
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if config.option.markexpr == "prove":
