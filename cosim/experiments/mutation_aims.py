@@ -308,21 +308,14 @@ def _is_for_bursts_anywhere(seed: int) -> bool:
     return has_bursts_anywhere(seed) and _is_full(seed) and not has_partitions(seed)
 
 
-def _is_for_endless_packets_to_adapters(seed: int) -> bool:
-    return has_rare_rows_at_adapters(seed) and _is_for_endless_packets(seed)
-
-
-def _is_for_met_errors_of_adapters(seed: int) -> bool:
-    return has_rare_rows_at_adapters(seed) and _is_for_met_errors(seed)
-
-
-def _is_for_swept_credits_of_adapters(seed: int) -> bool:
-    return has_rare_rows_at_adapters(seed) and _is_for_swept_credits(seed)
-
-
 def _is_for_marked_link_packets(seed: int) -> bool:
-    """Nothing else is wrong, and credits that were lost are not told again for long."""
-    return has_marked_link_packets(seed) and has_rare_rows_at_adapters(seed) and is_calm(seed)
+    """Nothing else damages flow control packets."""
+    return has_marked_link_packets(seed) and is_calm(seed)
+
+
+def _at_adapters(fits: Callable[[int], bool]) -> Callable[[int], bool]:
+    """The same, where rare rows go to adapters."""
+    return lambda seed: has_rare_rows_at_adapters(seed) and fits(seed)
 
 
 @dataclass(frozen=True)
@@ -443,10 +436,10 @@ _OF_ADAPTERS: Final = (
         _IDLE_LOAD,
         of=(f"{ADAPTER}.agent", f"{ADAPTER}.registers", f"{ADAPTER}.input", f"{ADAPTER}.matcher"),
     ),
-    Aim(_is_for_endless_packets_to_adapters, _IDLE_LOAD, of=(f"{ADAPTER}.port_",)),
-    Aim(_is_for_met_errors_of_adapters, _IDLE_LOAD, of=(f"{ADAPTER}.agent", f"{ADAPTER}.port_")),
-    Aim(_is_for_swept_credits_of_adapters, _LOW_LOAD, of=(f"{ADAPTER}.port_", f"{ADAPTER}.output")),
-    Aim(_is_for_marked_link_packets, _IDLE_LOAD, of=(f"{ADAPTER}.port_",)),
+    Aim(_at_adapters(_is_for_endless_packets), _IDLE_LOAD, of=(f"{ADAPTER}.port_",)),
+    Aim(_at_adapters(_is_for_met_errors), _IDLE_LOAD, of=(f"{ADAPTER}.agent", f"{ADAPTER}.port_")),
+    Aim(_at_adapters(_is_for_swept_credits), _LOW_LOAD, of=(f"{ADAPTER}.port_", f"{ADAPTER}.output")),
+    Aim(_at_adapters(_is_for_marked_link_packets), _IDLE_LOAD, of=(f"{ADAPTER}.port_",)),
 )
 """Of what adapters have not in all of these, as there it is for switches."""
 

@@ -344,9 +344,10 @@ def _posted(topology: Topology, seed: int, start: int, end: int) -> Iterator[_Po
     so_far: defaultdict[str, SetSoFar] = defaultdict(
         partial(SetSoFar, mostly=mostly_about(seed), rare=rare, leased=leased)
     )
+    has_others = has_other_lids(seed)
     for number, cycle in enumerate(random_times(random, gap, start, end) if has_mads(seed) else ()):
         host = random.choice(hosts)
-        own_lid = _lid_now(topology, seed, host, start, cycle)[0] if has_other_lids(seed) else None
+        own_lid = _lid_now(topology, seed, host, start, cycle)[0] if has_others else None
         yield _Posted(cycle, host, random_mad(topology, random, host, number, so_far, own_lid))
 
 
