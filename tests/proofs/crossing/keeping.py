@@ -149,11 +149,7 @@ class Keeping(wiring.Component):
                 ]
                 m.d.sync += [place.used.eq(0), returned.eq(returned | place.blocks)]
 
-        # What is behind a block in its list, as the buffer's memory should have it.
-        behind = Array(
-            Signal(buffer.bits, init=(block + 1) % buffer.blocks, name=f"behind_{block}")
-            for block in range(buffer.blocks)
-        )
+        behind = Array(opened.words("next"))  # a block, in its list
         taken = [Mux(place.used, place.blocks, 0) for place in kept]
         in_row = 1 << current
         m.d.comb += [Assert(~was_stored | ((in_row & blocks_of) == 0)) for blocks_of in taken]
@@ -172,8 +168,6 @@ class Keeping(wiring.Component):
 
             # Each block is in the list of what is free, or of one packet.
             head, tail = opened.inside(f"head_{pool}"), opened.inside(f"tail_{pool}")
-            with m.If(release.valid & release.pool[pool]):
-                m.d.sync += behind[tail].eq(release.first)
             block = Mux(was_last & (was_slot == pool), behind[current], head)
             listed, is_over = 1 << block, block == tail
             for _ in range(capacity):
